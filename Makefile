@@ -1,0 +1,40 @@
+# make demo   the main job on embedded data      make test    ruff, mypy, pytest
+# make bench  the benchmarks, reports beside     make quick   the tests that take a minute
+PYTHON ?= python3
+BIN := .venv/bin
+# Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
+READY := .venv/.ready
+
+.PHONY: demo test quick check bench format clean
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gatas needs Python 3.11 or newer, and $(PYTHON) is older: make PYTHON=python3.12 ..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/gatas demo --out demo
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/pytest
+
+quick: check
+	$(BIN)/pytest -m 'not slow'
+
+bench: $(READY)
+	$(BIN)/python benchmarks/transitions.py
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

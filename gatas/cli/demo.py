@@ -1,0 +1,36 @@
+"""`gatas demo`: the embedded digits graph, from edges to one node's typed neighbourhood; needs no data and no network."""
+
+from pathlib import Path
+from time import perf_counter
+
+import typer
+
+from gatas.cli.inspect import print_summary
+from gatas.cli.output import progress_bar, stdout
+from gatas.cli.transitions import print_row
+from gatas.datasets import load_dataset
+from gatas.graph import summarise
+from gatas.transitions import Transitions, readable_bytes
+from gatas.transitions.picture import draw_neighbourhood
+
+NODE = 42
+
+
+def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for the picture.")) -> None:
+    """Show a graph, compute its transitions, and draw the neighbourhood of one node."""
+    dataset = load_dataset("digits")
+    print_summary("digits: 1,797 handwritten digits, each linked to the 7 most alike", summarise(dataset.graph))
+    start = perf_counter()
+    with progress_bar("transitions") as progress:
+        transitions = Transitions.build(dataset.graph, num_steps=3, progress=progress)
+    stdout.print(
+        f"\nTransitions up to 3 steps: {transitions.num_entries:,} entries, {readable_bytes(transitions.num_bytes)}, "
+        f"in {perf_counter() - start:.1f} s (compiling included, the first time)\n"
+    )
+    row = transitions.row(NODE)
+    print_row(transitions.setting, f"{NODE} (a {dataset.names[dataset.labels[NODE]]})", row, top=5)  # type: ignore[index]
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / "neighbourhood.png"
+    title = f"Image {NODE} and its typed neighbourhood: closer rings are fewer steps away"
+    draw_neighbourhood(dataset.graph, NODE, row, dataset.features.reshape(-1, 8, 8), title).savefig(picture, dpi=110)  # type: ignore[union-attr]
+    stdout.print(f"\nPicture of the neighbourhood: {picture}")

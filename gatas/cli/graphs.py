@@ -1,0 +1,41 @@
+"""A graph named on the command line: a file, a saved folder, or a data set."""
+
+from pathlib import Path
+
+import typer
+
+from gatas.datasets import NAMES, load_dataset
+from gatas.errors import GraphError
+from gatas.graph import Graph, read_graph
+
+NodesOption = typer.Option(None, "--nodes", help="Node table: id[, graph][, label][, split][, features…].")
+ColumnOption = typer.Option([], "--column", help="Name of a column in your file, as source=from or type=relation.")
+HeaderOption = typer.Option(True, "--header/--no-header", help="Whether the first line names the columns.")
+InverseOption = typer.Option(False, "--inverse", help="Give every edge type an inverse type of its own.")
+UndirectedOption = typer.Option(False, "--undirected", help="Add the reverse of every edge under the same type.")
+DataDirOption = typer.Option(None, "--data-dir", help="Where named data sets are kept.")
+
+
+def load_graph(
+    named: str,
+    nodes: Path | None,
+    columns: list[str],
+    header: bool,
+    inverse: bool,
+    undirected: bool,
+    data_dir: Path | None,
+) -> Graph:
+    """Read the graph that was named."""
+    path = Path(named)
+    if path.is_dir():
+        return Graph.open(path)
+    if not path.exists() and named in NAMES:
+        return load_dataset(named, data_dir).graph
+    return read_graph(path, nodes, columns=_column_names(columns), header=header, inverse=inverse, undirected=undirected)
+
+
+def _column_names(columns: list[str]) -> dict[str, str]:
+    for column in columns:
+        if "=" not in column:
+            raise GraphError(f"--column {column!r} should read ours=yours, such as source=from.")
+    return dict(column.split("=", 1) for column in columns)

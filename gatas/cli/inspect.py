@@ -1,0 +1,94 @@
+"""`gatas inspect`: what a graph looks like before anything is computed."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from gatas.cli.graphs import (
+    ColumnOption,
+    DataDirOption,
+    HeaderOption,
+    InverseOption,
+    NodesOption,
+    UndirectedOption,
+    load_graph,
+)
+from gatas.cli.output import plain_table, print_json, stdout
+from gatas.errors import TransitionError
+from gatas.graph import Graph, Summary, summarise
+from gatas.transitions import Cost, estimate_cost, readable_bytes
+
+
+def inspect(
+    edges: str = typer.Argument(help="Edge file (.parquet, .csv, .tsv, also .gz), saved graph folder, or data set name."),
+    nodes: Path | None = NodesOption,
+    column: list[str] = ColumnOption,
+    header: bool = HeaderOption,
+    inverse: bool = InverseOption,
+    undirected: bool = UndirectedOption,
+    data_dir: Path | None = DataDirOption,
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Show counts, degrees by type, components, oddities, and what its transitions would cost."""
+    graph = load_graph(edges, nodes, column, header, inverse, undirected, data_dir)
+    summary, costs = summarise(graph), {steps: _cost(graph, steps) for steps in (1, 2, 3)}
+    if json:
+        print_json(asdict(summary) | {"transitions": {str(steps): _as_json(cost) for steps, cost in costs.items()}})
+    else:
+        print_summary(edges, summary)
+        print_costs(costs)
+
+
+def print_summary(name: str, summary: Summary) -> None:
+    """Counts, then degrees by type."""
+    facts = plain_table("", "#", title=name)
+    facts.show_header = False
+    lines = {
+        "nodes": summary.num_nodes,
+        "edges": summary.num_edges,
+        "edge types": len(summary.degrees),
+        "graphs": summary.num_graphs,
+        "components": summary.num_components,
+        "largest component": summary.largest_component,
+        "isolated nodes": summary.num_isolated,
+        "dangling nodes (no way out)": summary.num_dangling,
+        "self edges (kept, never walked)": summary.num_self_edges,
+        "repeated edges (collapsed)": summary.num_repeated,
+        "features": summary.feature_size,
+        "classes": summary.num_classes,
+        **{f"{split} nodes": count for split, count in summary.splits.items()},
+    }
+    for label, count in lines.items():
+        facts.add_row(label, f"{count:,}")
+    stdout.print(facts)
+    degrees = plain_table("edge type", "edges#", "sources#", "targets#", "mean#", "median#", "90 %#", "99 %#", "max#",
+                          title="\nDegrees by type, of nodes that have any")  # fmt: skip
+    for row in summary.degrees:
+        numbers = (row.num_edges, row.num_sources, row.num_targets, row.mean, row.median, row.p90, row.p99, row.max)
+        degrees.add_row(row.edge_type, *(f"{n:,.1f}" if isinstance(n, float) else f"{n:,}" for n in numbers))
+    stdout.print(degrees)
+
+
+def print_costs(costs: dict[int, Cost | None]) -> None:
+    """Upper bounds for the transitions of every node."""
+    table = plain_table("steps C#", "entries, at most#", "per node#", "memory, at most#", title="\nTransitions, if built")
+    for steps, cost in costs.items():
+        if cost is None:
+            table.add_row(str(steps), "too many paths for 63-bit ids", "", "")
+            continue
+        per_node = cost.num_entries / len(cost.walks)
+        table.add_row(str(steps), f"{cost.num_entries:,.0f}", f"{per_node:,.0f}", readable_bytes(cost.num_bytes))
+    stdout.print(table)
+
+
+def _cost(graph: Graph, steps: int) -> Cost | None:
+    try:
+        return estimate_cost(graph, steps)
+    except TransitionError:
+        return None
+
+
+def _as_json(cost: Cost | None) -> dict[str, Any] | None:
+    return None if cost is None else {"max_entries": cost.num_entries, "max_bytes": cost.num_bytes, "walks": cost.num_walks}

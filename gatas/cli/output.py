@@ -1,0 +1,37 @@
+"""Results go to standard output, everything else to standard error."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+stdout = Console()
+stderr = Console(stderr=True)
+
+
+def print_json(content: Any) -> None:
+    """One JSON document, for machines."""
+    typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
+
+
+def plain_table(*columns: str, title: str | None = None) -> Table:
+    """A table without a frame; columns that end in `#` hold numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left", overflow="fold")
+    return table
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal that vanishes when done; silent elsewhere."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+               TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

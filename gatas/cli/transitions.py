@@ -1,0 +1,134 @@
+"""`gatas transitions`: build a store of typed transitions, and look into it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from gatas.cli.graphs import (
+    ColumnOption,
+    DataDirOption,
+    HeaderOption,
+    InverseOption,
+    NodesOption,
+    UndirectedOption,
+    load_graph,
+)
+from gatas.cli.output import plain_table, print_json, progress_bar, stdout
+from gatas.errors import StoreError, TransitionError
+from gatas.transitions import Row, Transitions, readable_bytes
+from gatas.transitions.paths import path_name
+from gatas.transitions.table import Setting
+
+app = typer.Typer(no_args_is_help=True, help="Build typed transition probabilities, and look at them.")
+
+
+@app.command()
+def build(
+    edges: str = typer.Argument(help="Edge file (.parquet, .csv, .tsv, also .gz), saved graph folder, or data set name."),
+    out: Path = typer.Option(..., "--out", help="Folder to write; must not exist."),
+    steps: int = typer.Option(3, "--steps", help="C: longest path considered."),
+    kind: str = typer.Option("walk", "--kind", help="walk: the paper's probabilities; count: shortest walks counted."),
+    max_candidates: int | None = typer.Option(None, "--max-candidates", help="Keep the likeliest per node and step."),
+    threads: int | None = typer.Option(None, "--threads", help="Threads; all cores if not given."),
+    device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
+    nodes: Path | None = NodesOption,
+    column: list[str] = ColumnOption,
+    header: bool = HeaderOption,
+    inverse: bool = InverseOption,
+    undirected: bool = UndirectedOption,
+    data_dir: Path | None = DataDirOption,
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Compute the transitions of every node and store them."""
+    if out.exists() and not overwrite:  # before the work, not after it
+        raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
+    graph = load_graph(edges, nodes, column, header, inverse, undirected, data_dir)
+    with progress_bar("transitions") as progress:
+        table = Transitions.build(
+            graph,
+            steps,
+            kind,
+            None,
+            max_candidates,
+            threads,
+            device=device,
+            progress=progress,  # type: ignore[arg-type]
+        )
+    table.save(out, overwrite=overwrite)
+    if json:
+        print_json({"folder": str(out), "rows": table.num_rows, "entries": table.num_entries, "bytes": table.num_bytes})
+    else:
+        stdout.print(f"{out}: {table.num_rows:,} rows, {table.num_entries:,} entries, {readable_bytes(table.num_bytes)}")
+
+
+@app.command()
+def show(
+    store: Path = typer.Argument(help="Folder that `gatas transitions build` wrote."),
+    node: str = typer.Argument(help="The node's id."),
+    top: int = typer.Option(20, "--top", help="Show so many of the likeliest per step; 0 shows all."),
+    verify: bool = typer.Option(False, "--verify", help="Check the sums of all files first."),
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Show one node's candidates: neighbour, typed path, step, probability."""
+    table = Transitions.open(store, verify=verify)
+    row = table.row(find_node(table.setting, node))
+    if json:
+        print_json(as_json(table.setting, row, top))
+    else:
+        print_row(table.setting, node, row, top)
+
+
+def find_node(setting: Setting, name: str) -> int:
+    """The node with this id."""
+    if setting.node_names is not None:
+        return int(setting.node_names.find([name])[0])
+    if not name.isdecimal() or int(name) >= setting.num_nodes:
+        raise TransitionError(f"there is no node {name!r}; nodes are numbered 0 to {setting.num_nodes - 1}.")
+    return int(name)
+
+
+def print_row(setting: Setting, node: str, row: Row, top: int) -> None:
+    """The likeliest candidates of each step."""
+    table = plain_table("step#", "neighbour", "typed path", "probability#", title=f"Candidates of {node}")
+    for step in range(setting.num_steps + 1):
+        entries = likeliest(row, step, top)
+        for k in entries:
+            path = path_name(int(row.path[k]), setting.relation_names)
+            table.add_row(str(step), str(name_of(setting, int(row.node[k]))), path, f"{row.probability[k]:.4f}")
+        hidden = int((row.step == step).sum()) - len(entries)
+        if hidden:
+            rest = 1 - row.dropped_mass[step] - row.probability[entries].sum()
+            table.add_row(str(step), f"… {hidden:,} more", "", f"{rest:.4f}")
+        if row.dropped_mass[step] > 0:
+            table.add_row(str(step), "dropped by max_candidates", "", f"{row.dropped_mass[step]:.4f}")
+    stdout.print(table)
+
+
+def likeliest(row: Row, step: int, top: int) -> Any:
+    """Positions of a step's entries, the likeliest first."""
+    here = np.flatnonzero(row.step == step)
+    order = here[np.argsort(-row.probability[here], kind="stable")]
+    return order[:top] if top else order
+
+
+def name_of(setting: Setting, node: int) -> int | str:
+    """The id a user knows the node by."""
+    return node if setting.node_names is None else setting.node_names[node]
+
+
+def as_json(setting: Setting, row: Row, top: int) -> dict[str, Any]:
+    """The same as data."""
+    entries = [
+        {
+            "step": step,
+            "neighbour": name_of(setting, int(row.node[k])),
+            "path": path_name(int(row.path[k]), setting.relation_names).split(" → "),
+            "probability": float(row.probability[k]),
+        }
+        for step in range(setting.num_steps + 1)
+        for k in likeliest(row, step, top)
+    ]
+    return {"candidates": entries, "dropped_mass": row.dropped_mass.tolist()}

@@ -1,0 +1,131 @@
+"""`Dataset`: a graph, what is known of its nodes, and what is to be predicted."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gatas.errors import GatasWarning, GraphError
+from gatas.graph import Graph, NodeTable
+from gatas.graph.inputs import Ints, as_array, as_indices, frozen
+
+Task = Literal["node classification", "multi-label node classification", "link prediction"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Typed pairs of nodes: links (label 1) and pairs that are none (label 0)."""
+
+    source: Ints
+    edge_type: Ints  # which of the data set's `names` is asked for
+    target: Ints
+    label: NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        for name in ("source", "edge_type", "target"):
+            object.__setattr__(self, name, frozen(as_indices(getattr(self, name), name, f"{name} of pair {{}}".format)))
+        label = as_array(self.label)
+        if not np.isin(label, (0, 1)).all():
+            at = int(np.argmin(np.isin(label, (0, 1))))
+            raise GraphError(f"pair {at}: label is {label[at]}; expected 1 for a link, 0 for none.")
+        object.__setattr__(self, "label", frozen(label.astype(np.int8)))
+        lengths = {len(self.source), len(self.edge_type), len(self.target), len(self.label)}
+        if len(lengths) > 1:
+            raise GraphError(f"the columns of pairs have {sorted(lengths)} values; expected one of each per pair.")
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """What a model is trained and measured on. Checked when made.
+
+    For nodes `splits` holds node numbers and `names` the classes; for links `splits` holds `Pairs` and `names` the types
+    of link that are asked for.
+    """
+
+    name: str
+    graph: Graph
+    features: NDArray[np.float32] | sparse.csr_array | None
+    labels: NDArray[Any] | None
+    splits: Mapping[str, Any]
+    task: Task
+    names: tuple[str, ...]
+    note: str = field(default="", repr=False)  # what a reader of results must know, such as "rebuilt labels"
+
+    def __post_init__(self) -> None:
+        if self.task == "link prediction":
+            self._check_links()
+            return
+        if self.labels is None:
+            raise GraphError(f"{self.name}: node classification needs labels. Give the node table a label column.")
+        table = NodeTable(
+            self.graph.num_nodes, features=self.features, labels=self.labels, class_names=self.names, splits=self.splits
+        )
+        several = table.labels is not None and table.labels.ndim == 2
+        if several != (self.task == "multi-label node classification"):
+            raise GraphError(f"{self.name}: the task is {self.task}, but labels have shape {self.labels.shape}.")
+        for column in ("features", "labels", "splits"):
+            object.__setattr__(self, column, getattr(table, column))
+        object.__setattr__(self, "names", table.class_names)
+
+    @classmethod
+    def from_graph(cls, graph: Graph, *, name: str = "own data", note: str = "") -> "Dataset":
+        """Node classification with the labels and splits that came with the graph."""
+        nodes = graph.nodes
+        several = nodes.labels is not None and nodes.labels.ndim == 2
+        task: Task = "multi-label node classification" if several else "node classification"
+        return cls(name, graph, nodes.features, nodes.labels, nodes.splits, task, nodes.class_names, note)
+
+    def _check_links(self) -> None:
+        for name, pairs in self.splits.items():
+            if not isinstance(pairs, Pairs):
+                raise GraphError(f"{self.name}: the split {name!r} is a {type(pairs).__name__}; expected Pairs.")
+            for column, limit in (
+                ("source", self.graph.num_nodes),
+                ("target", self.graph.num_nodes),
+                ("edge_type", len(self.names)),
+            ):
+                values = getattr(pairs, column)
+                if values.max(initial=-1) >= limit:
+                    at = int(values.argmax())
+                    raise GraphError(
+                        f"{self.name}, split {name!r}, pair {at}: {column} is {values[at]}, but only 0 to {limit - 1} are known. "
+                        "A node that the graph has never seen cannot be asked for."
+                    )
+        object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
+
+    def check_leaks(self, *, strict: bool = False) -> None:
+        """Find held-out links that stand in the graph, and negatives that are links: warn of them, or refuse (`strict`)."""
+        if self.task != "link prediction":
+            return
+        known = self._keys(self.graph.source, self.graph.edge_type, self.graph.neighbour)
+        type_in_graph = np.array([_index(self.graph.edge_type_names, name) for name in self.names])
+        keys, found = {}, []
+        for name, pairs in self.splits.items():
+            keys[name] = self._keys(pairs.source, type_in_graph[pairs.edge_type], pairs.target)
+            if name != "train" and (leaked := int(np.isin(keys[name][pairs.label == 1], known).sum())):
+                found.append(f"{leaked} links of {name!r} are edges of the graph, which gives the answer away")
+        links = np.concatenate([known, *(keys[name][pairs.label == 1] for name, pairs in self.splits.items())])
+        for name, pairs in self.splits.items():
+            if wrong := int(np.isin(keys[name][pairs.label == 0], links).sum()):
+                found.append(f"{wrong} negatives of {name!r} are links")
+        if found and strict:
+            raise GraphError(f"{self.name}: {'; '.join(found)}. Remove them, or accept them by strict=False.")
+        if found:
+            warnings.warn(f"{self.name}: {'; '.join(found)}.", GatasWarning, stacklevel=2)
+
+    def _keys(self, source: NDArray[Any], edge_type: NDArray[Any], target: NDArray[Any]) -> Ints:
+        """One number per triplet."""
+        num_nodes = self.graph.num_nodes
+        return (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
+
+
+def _index(names: tuple[str, ...], name: str) -> int:
+    return names.index(name) if name in names else len(names)  # a type without edges: nothing can leak through it

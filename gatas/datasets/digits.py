@@ -1,0 +1,38 @@
+"""Embedded: scikit-learn's 1,797 handwritten digits as a nearest-neighbour graph, 10 labels per class."""
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.neighbors import kneighbors_graph
+
+from gatas.datasets.dataset import Dataset
+from gatas.graph import Graph, NodeTable
+
+NUM_NEIGHBOURS = 7
+LABELS_PER_CLASS = 10
+NUM_VALID = 300
+SEED = 0
+
+
+def load() -> Dataset:
+    """Each image has edges to the 7 most alike (`alike`), and back (`alike⁻¹`); train on 100, validate on 300."""
+    images = load_digits()
+    labels = images.target.astype(np.int64)
+    nearest = kneighbors_graph(images.data, NUM_NEIGHBOURS).tocoo()
+    nodes = NodeTable(
+        len(labels),
+        features=images.data / 16.0,
+        labels=labels,
+        class_names=tuple(str(digit) for digit in images.target_names),
+        splits=_splits(labels),
+    )
+    graph = Graph.from_edges(
+        nearest.row, nearest.col, num_nodes=len(labels), inverse=True, edge_type_names=["alike"], nodes=nodes
+    )
+    return Dataset.from_graph(graph, name="digits")
+
+
+def _splits(labels: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    order = np.random.default_rng(SEED).permutation(len(labels))
+    train = np.concatenate([order[labels[order] == digit][:LABELS_PER_CLASS] for digit in range(10)])
+    rest = order[~np.isin(order, train)]
+    return {"train": np.sort(train), "valid": np.sort(rest[:NUM_VALID]), "test": np.sort(rest[NUM_VALID:])}

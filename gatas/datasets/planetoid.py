@@ -1,0 +1,38 @@
+"""Cora, Citeseer and Pubmed with the public split, read by PyG."""
+
+from pathlib import Path
+
+from gatas.datasets.dataset import Dataset
+
+FOLDERS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
+CLASSES = {
+    "cora": (
+        "Theory",
+        "Reinforcement Learning",
+        "Genetic Algorithms",
+        "Neural Networks",
+        "Probabilistic Methods",
+        "Case Based",
+        "Rule Learning",
+    ),
+    "citeseer": ("AI", "ML", "IR", "DB", "Agents", "HCI"),
+    "pubmed": ("experimental diabetes", "diabetes type 1", "diabetes type 2"),
+}
+
+
+def read(name: str, folder: Path) -> Dataset:
+    """From the raw files; nothing is written beside them."""
+    from torch_geometric.io import read_planetoid_data
+
+    from gatas.graph.pyg import from_pyg
+
+    graph = from_pyg(read_planetoid_data(str(folder), name), undirected=True)
+    nodes = graph.nodes
+    return Dataset(name, graph, nodes.features, nodes.labels, nodes.splits, "node classification", CLASSES[name])
+
+
+def download(name: str, cache: Path) -> None:
+    """Through PyG's own loader."""
+    from torch_geometric.datasets import Planetoid
+
+    Planetoid(str(cache / name), FOLDERS[name])

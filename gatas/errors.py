@@ -1,0 +1,39 @@
+"""What can go wrong, as one tree.
+
+GatasError              everything the user can cause; the command line shows it as one line
+├── GraphError          edges, nodes, features, labels or splits that cannot be used
+│   └── StoreError      a stored graph or table that is missing, damaged or of another format
+├── DatasetError        a named data set that is unknown or nowhere to be found
+└── TransitionError     transitions that cannot be built or do not hold what was asked for
+    └── TooLargeError   a table that would not fit in the memory available
+
+GatasWarning            accepted, but counted and said
+"""
+
+
+class GatasError(Exception):
+    """What came, what was expected, what to do."""
+
+
+class GraphError(GatasError):
+    """Edges, nodes, features, labels or splits that cannot be used."""
+
+
+class StoreError(GraphError):
+    """A stored graph or table that is missing, damaged or of another format."""
+
+
+class DatasetError(GatasError):
+    """A named data set that is unknown or nowhere to be found."""
+
+
+class TransitionError(GatasError):
+    """Transitions that cannot be built, or do not hold what was asked for."""
+
+
+class TooLargeError(TransitionError):
+    """A table that would not fit in the memory available."""
+
+
+class GatasWarning(UserWarning):
+    """Something accepted that may not be what was meant; says how often it occurred."""

@@ -1,0 +1,102 @@
+"""Arrays as users hand them over: checked and copied to numpy, or refused with the place, the value and what to do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.errors import GraphError
+
+Where = Callable[[int], str]
+"""Names the place of an element, such as `edge 17` or `edges.csv, row 18`."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+FLOAT32 = np.finfo(np.float32)
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Numpy view of a list, an array or a tensor on any device; never the caller's to be changed."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values)
+
+
+def as_indices(values: Any, what: str, where: Where) -> Ints:
+    """A vector of whole numbers ≥ 0. Nothing is rounded, wrapped or read from text."""
+    array = as_array(values)
+    if array.ndim != 1:
+        raise GraphError(f"{what} has shape {array.shape}; expected one dimension, one number per edge or node.")
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iu":
+        hint = "Cast whole numbers with .astype('int64')" if array.dtype.kind == "f" else "Pass whole numbers"
+        raise GraphError(
+            f"{what} has type {array.dtype} (first value {array[0]!r}); expected integers. "
+            f"{hint}, or use gatas.read_graph, which takes any ids."
+        )
+    if array.dtype == np.uint64 and int(array.max()) > np.iinfo(np.int64).max:
+        at = int(array.argmax())
+        raise GraphError(f"{where(at)}: {what} {array[at]} does not fit into 63 bits. Renumber the nodes.")
+    indices = array.astype(np.int64)
+    if indices.min() < 0:
+        at = int(np.argmax(indices < 0))
+        raise GraphError(f"{where(at)}: {what} is {indices[at]}, but ids start at 0. Remove the row or renumber.")
+    return indices
+
+
+def as_weights(values: Any, where: Where) -> Floats:
+    """Positive, finite weights in float32; zeros pass, for the caller to drop."""
+    array = as_array(values)
+    if array.ndim != 1:
+        raise GraphError(f"weight has shape {array.shape}; expected one number per edge.")
+    if array.size == 0:
+        return np.empty(0, np.float32)
+    if array.dtype.kind not in "iuf":
+        raise GraphError(f"weight has type {array.dtype} (first value {array[0]!r}); expected numbers.")
+    wide = array.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        usable = (wide == 0) | ((wide >= FLOAT32.tiny) & (wide <= FLOAT32.max))  # NaN compares false
+    if not usable.all():
+        at = int(np.argmin(usable))
+        raise GraphError(
+            f"{where(at)}: weight is {array[at]}, but weights must be positive and lie between {FLOAT32.tiny:.0e} and "
+            f"{FLOAT32.max:.0e}. Remove the edge, or rescale the weights."
+        )
+    return wide.astype(np.float32)
+
+
+def as_features(values: Any, num_nodes: int, where: Where) -> Floats:
+    """A (num_nodes, F) float32 matrix without NaN or infinity."""
+    array = as_array(values)
+    if array.ndim != 2:
+        raise GraphError(f"features have shape {array.shape}; expected (nodes, features).")
+    if len(array) != num_nodes:
+        raise GraphError(
+            f"features have {len(array)} rows, but the graph has {num_nodes} nodes. Give one row per node, in node order."
+        )
+    if array.dtype.kind not in "iufb":
+        raise GraphError(f"features have type {array.dtype}; expected numbers.")
+    if array.dtype == np.float32 and not array.flags.writeable:
+        features = array  # mapped from a file, perhaps larger than memory: no copy
+    else:
+        with np.errstate(over="ignore"):
+            features = array.astype(np.float32)
+    for first in range(0, num_nodes, rows := max(1, (1 << 22) // max(1, array.shape[1]))):
+        finite = np.isfinite(features[first : first + rows])
+        if not finite.all():
+            row, column = (int(at[0]) for at in np.nonzero(~finite))
+            raise GraphError(
+                f"{where(first + row)}: feature column {column} is {array[first + row, column]}, which is not a finite "
+                "float32. Fill or drop missing values first."
+            )
+    return features
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written through; the graph's arrays are shared by everything downstream."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

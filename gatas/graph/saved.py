@@ -1,0 +1,110 @@
+"""A graph as named arrays and parameters, and back."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gatas.graph.graph import Graph
+from gatas.graph.names import Names
+from gatas.graph.nodes import NodeTable
+from gatas.graph.storage import Store, fingerprint, open_store, write_store
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_graph(graph: Graph, folder: Path, *, overwrite: bool = False) -> None:
+    """Write a graph with its names, features, labels and splits."""
+    arrays, parameters = _parts(graph)
+    write_store(folder, "graph", arrays, parameters, overwrite=overwrite)
+
+
+def open_graph(folder: Path, *, verify: bool = False) -> Graph:
+    """Map a graph; its structure is checked as for any other graph."""
+    store = open_store(folder, "graph", verify=verify)
+    arrays = store.arrays
+    return Graph(
+        indptr=store.array("indptr"),
+        neighbour=store.array("neighbour"),
+        edge_type=store.array("edge_type"),
+        num_edge_types=int(store.parameter("num_edge_types")),
+        weight=arrays.get("weight"),
+        graph_id=arrays.get("graph_id"),
+        node_names=stored_names(arrays),
+        edge_type_names=tuple(store.parameter("edge_type_names")),
+        nodes=_node_table(store),
+        num_repeated=int(store.parameter("num_repeated")),
+    )
+
+
+def graph_fingerprint(graph: Graph) -> str:
+    """A hash of all that a graph holds."""
+    return fingerprint(*_parts(graph))
+
+
+def name_arrays(names: Names | None) -> Arrays:
+    """The arrays that hold node names, in a graph's folder or a table's."""
+    if names is None:
+        return {}
+    if names.bytes is None:
+        return {"node_names": names.values}
+    return {"node_name_offsets": names.values, "node_name_bytes": names.bytes}
+
+
+def stored_names(arrays: Mapping[str, NDArray[Any]]) -> Names | None:
+    """The inverse of `name_arrays`."""
+    if "node_names" in arrays:
+        return Names(arrays["node_names"])
+    if "node_name_offsets" in arrays:
+        return Names(arrays["node_name_offsets"], arrays["node_name_bytes"])
+    return None
+
+
+def _parts(graph: Graph) -> tuple[Arrays, dict[str, Any]]:
+    nodes = graph.nodes
+    arrays: Arrays = {"indptr": graph.indptr, "neighbour": graph.neighbour, "edge_type": graph.edge_type}
+    optional = {
+        "weight": graph.weight,
+        "graph_id": graph.graph_id,
+        "labels": nodes.labels,
+        "node_type": nodes.node_type,
+    }
+    arrays |= {name: array for name, array in optional.items() if array is not None}
+    arrays |= name_arrays(graph.node_names)
+    if isinstance(nodes.features, np.ndarray):
+        arrays["features"] = nodes.features
+    elif nodes.features is not None:
+        arrays["features_indptr"] = nodes.features.indptr.astype(np.int64)
+        arrays["features_column"] = nodes.features.indices.astype(np.int32)
+        arrays["features_value"] = nodes.features.data
+    arrays |= {f"split-{number}": split for number, split in enumerate(nodes.splits.values())}
+    parameters = {
+        "num_edge_types": graph.num_edge_types,
+        "edge_type_names": list(graph.edge_type_names),
+        "num_repeated": graph.num_repeated,
+        "feature_size": 0 if nodes.features is None else nodes.features.shape[1],
+        "class_names": list(nodes.class_names),
+        "node_type_names": list(nodes.node_type_names),
+        "splits": list(nodes.splits),
+    }
+    return arrays, parameters
+
+
+def _node_table(store: Store) -> NodeTable:
+    arrays, num_nodes = store.arrays, len(store.array("indptr")) - 1
+    features = arrays.get("features")
+    if "features_indptr" in arrays:
+        parts = (arrays["features_value"], arrays["features_column"], arrays["features_indptr"])
+        features = sparse.csr_array(parts, shape=(num_nodes, int(store.parameter("feature_size"))))
+    return NodeTable(
+        num_nodes,
+        features=features,
+        labels=arrays.get("labels"),
+        class_names=tuple(store.parameter("class_names")),
+        splits={name: store.array(f"split-{number}") for number, name in enumerate(store.parameter("splits"))},
+        node_type=arrays.get("node_type"),
+        node_type_names=tuple(store.parameter("node_type_names")),
+    )

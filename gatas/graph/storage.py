@@ -1,0 +1,240 @@
+"""Folders of .npy files with a manifest: written whole or not at all, mapped on opening, refused when damaged.
+
+    folder/manifest.json     format, kind, parameters, and for each file its dtype, shape, size and sha256
+    folder/<name>.npy
+
+A write goes to a temporary folder beside the target, is synced, and then renamed, so a killed write leaves the target as
+it was; what it left behind is removed by the next write to the same place.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from gatas.errors import StoreError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+MAX_MANIFEST_BYTES = 64 << 20
+FILE_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}\.npy")
+DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Store:
+    """What a folder holds: read-only arrays by name, and the parameters they were made with."""
+
+    folder: Path
+    arrays: Arrays
+    parameters: Mapping[str, Any]
+
+    def parameter(self, name: str) -> Any:
+        if name not in self.parameters:
+            raise StoreError(f"{self.folder / MANIFEST} lacks the parameter {name!r}. Write the folder again.")
+        return self.parameters[name]
+
+    def array(self, name: str) -> NDArray[Any]:
+        if name not in self.arrays:
+            raise StoreError(f"{self.folder / MANIFEST} lists no {name}.npy. Write the folder again.")
+        return self.arrays[name]
+
+
+def write_store(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    """Write `arrays` and `parameters` to `folder`, which must not exist unless it is to be overwritten."""
+    folder = folder.absolute()
+    if folder.exists() and not overwrite:
+        raise StoreError(f"{folder} exists already. Choose another folder, or overwrite it (overwrite=True, --overwrite).")
+    if folder.exists() and not (folder / MANIFEST).is_file():
+        raise StoreError(f"{folder} is not a folder that gatas wrote (no {MANIFEST}), so it is left alone. Choose another.")
+    temporary = folder.with_name(f".{folder.name}.tmp-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(folder)
+        _check_space(folder.parent, arrays)
+        temporary.mkdir()
+        _fill(temporary, kind, arrays, parameters)
+        _put_in_place(temporary, folder)
+    except OSError as error:
+        raise StoreError(f"{folder} could not be written: {_reason(error)}. Nothing was changed there.") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def open_store(folder: Path, kind: str, *, verify: bool = False) -> Store:
+    """Map the arrays of a folder; sizes, types and names are always checked, with `verify` also every byte."""
+    folder = Path(folder)
+    manifest = _read_manifest(folder, kind)
+    try:
+        arrays = {name[:-4]: _open_array(folder, name, entry, verify) for name, entry in manifest["files"].items()}
+    except OSError as error:
+        raise StoreError(f"{folder} could not be read: {_reason(error)}.") from error
+    return Store(folder, arrays, manifest["parameters"])
+
+
+def fingerprint(arrays: Arrays, parameters: Mapping[str, Any]) -> str:
+    """A hash of content: equal for equal graphs, wherever they are kept."""
+    digest = hashlib.sha256(_canonical(dict(parameters)))
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(memoryview(array).cast("B") if array.size else b"")
+    return digest.hexdigest()
+
+
+class _Hashed:
+    """A file that keeps the sha256 of what is written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.digest = file, hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return self.file.write(data)
+
+
+def _fill(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any]) -> None:
+    files = {}
+    for name, array in arrays.items():
+        assert FILE_NAME.fullmatch(f"{name}.npy") and array.dtype.name in DTYPES, name
+        with (folder / f"{name}.npy").open("wb") as file:
+            hashed = _Hashed(file)
+            np.lib.format.write_array(hashed, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)  # type: ignore[arg-type]
+            _sync(file)
+            size = file.tell()
+        files[f"{name}.npy"] = {
+            "dtype": array.dtype.name,
+            "shape": list(array.shape),
+            "bytes": size,
+            "sha256": hashed.digest.hexdigest(),
+        }
+    content = {"format": FORMAT, "kind": kind, "parameters": dict(parameters), "files": files}
+    content["sha256"] = hashlib.sha256(_canonical(content)).hexdigest()
+    with (folder / MANIFEST).open("wb") as file:
+        file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
+        _sync(file)
+    _sync_folder(folder)
+
+
+def _put_in_place(temporary: Path, folder: Path) -> None:
+    if folder.exists():
+        old = folder.with_name(f"{temporary.name}-old")
+        folder.rename(old)
+        temporary.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        temporary.rename(folder)
+    _sync_folder(folder.parent)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what writers that no longer run have left of earlier attempts at this folder."""
+    for left in folder.parent.glob(f".{folder.name}.tmp-*"):
+        owner = left.name.removeprefix(f".{folder.name}.tmp-").split("-")[0]
+        if owner.isdecimal() and not psutil.pid_exists(int(owner)):
+            if left.name.endswith("-old") and not folder.exists():  # killed between the two renames: the old one stands
+                left.rename(folder)
+            else:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _check_space(parent: Path, arrays: Arrays) -> None:
+    needed = sum(array.nbytes for array in arrays.values())
+    free = shutil.disk_usage(parent).free
+    if needed > free:
+        raise OSError(errno.ENOSPC, f"it needs {needed:,} bytes and the disk has {free:,} free")
+
+
+def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise StoreError(f"{folder} is not a folder; expected one that gatas wrote.")
+    if not path.is_file() or path.is_symlink():
+        raise StoreError(f"{folder} has no {MANIFEST}; expected a folder that gatas wrote.")
+    damaged = StoreError(f"{path} is damaged. Restore it from a copy, or write the folder again.")
+    if path.stat().st_size > MAX_MANIFEST_BYTES:
+        raise damaged
+    try:
+        manifest = json.loads(path.read_bytes())
+        recorded = manifest.pop("sha256")
+        version, found, files, parameters = (manifest[key] for key in ("format", "kind", "files", "parameters"))
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise damaged from error
+    if version != FORMAT:
+        raise StoreError(f"{path} has format {version!r}, but this version of gatas reads format {FORMAT}. Update gatas.")
+    if recorded != hashlib.sha256(_canonical(manifest)).hexdigest():
+        raise damaged
+    if found != kind:
+        raise StoreError(f"{folder} holds {found!r}, not {kind!r}.")
+    if not isinstance(files, dict) or not isinstance(parameters, dict):
+        raise damaged
+    return {"files": files, "parameters": parameters}
+
+
+def _open_array(folder: Path, name: str, entry: Any, verify: bool) -> NDArray[Any]:
+    path = folder / name
+    if not FILE_NAME.fullmatch(name):
+        raise StoreError(f"{folder / MANIFEST} lists a file named {name!r}; only plain .npy names are followed.")
+    try:
+        dtype, shape, size, recorded = entry["dtype"], tuple(entry["shape"]), entry["bytes"], entry["sha256"]
+        mode = path.lstat()
+    except (KeyError, TypeError) as error:
+        raise StoreError(f"{folder / MANIFEST} describes {name} incompletely. Write the folder again.") from error
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} is missing. Restore it from a copy, or write the folder again.") from error
+    if not stat.S_ISREG(mode.st_mode):
+        raise StoreError(f"{path} is a link or not a plain file, and is not followed.")
+    if mode.st_size != size:
+        raise StoreError(f"{path} has {mode.st_size:,} bytes, but {size:,} were written: it is truncated or damaged.")
+    if dtype not in DTYPES or not all(isinstance(length, int) and length >= 0 for length in shape):
+        raise StoreError(f"{folder / MANIFEST} gives {name} the type {dtype!r} and shape {shape}. Write the folder again.")
+    if verify and _sha256(path) != recorded:
+        raise StoreError(f"{path} does not have the sha256 it was written with: it is damaged. Restore it from a copy.")
+    try:  # an empty file cannot be mapped
+        array = np.load(path, mmap_mode="r" if all(shape) else None, allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise StoreError(f"{path} is not the .npy file that was written: it is damaged.") from error
+    if array.dtype != np.dtype(dtype).newbyteorder("<") or array.shape != shape:
+        raise StoreError(f"{path} holds {array.dtype} {array.shape}, but {dtype} {shape} was written: it is damaged.")
+    return np.asarray(array)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _canonical(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _reason(error: OSError) -> str:
+    """numpy reports a short write without an errno; its text says how much was written."""
+    return error.strerror or str(error) or "the disk may be full"

@@ -1,0 +1,98 @@
+"""What a graph looks like, in numbers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from gatas.graph.graph import Graph
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """Out-degrees over one edge type, among the nodes that have any such edge."""
+
+    edge_type: str
+    num_edges: int
+    num_sources: int
+    num_targets: int
+    mean: float
+    median: float
+    p90: float
+    p99: float
+    max: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts of everything that makes a graph easy or hard to learn from."""
+
+    num_nodes: int
+    num_edges: int
+    num_graphs: int
+    weighted: bool
+    degrees: tuple[Degrees, ...]
+    num_isolated: int  # neither out- nor in-edges, self-edges aside
+    num_dangling: int  # in-edges, but no way out
+    num_components: int
+    largest_component: int
+    num_self_edges: int
+    num_repeated: int
+    feature_size: int
+    num_classes: int
+    splits: dict[str, int]
+
+
+def summarise(graph: Graph) -> Summary:
+    """Count nodes, edges, degrees per type, isolated and dangling nodes, components, self and repeated edges."""
+    source, target = graph.source, graph.neighbour
+    proper = source != target
+    out_degree = np.bincount(source[proper], minlength=graph.num_nodes)
+    in_degree = np.bincount(target[proper], minlength=graph.num_nodes)
+    component = components(graph)
+    nodes = graph.nodes
+    return Summary(
+        num_nodes=graph.num_nodes,
+        num_edges=graph.num_edges,
+        num_graphs=graph.num_graphs,
+        weighted=graph.weight is not None,
+        degrees=tuple(_degrees(graph, source, number) for number in range(graph.num_edge_types)),
+        num_isolated=int(((out_degree == 0) & (in_degree == 0)).sum()),
+        num_dangling=int(((out_degree == 0) & (in_degree > 0)).sum()),
+        num_components=int(component.max()) + 1,
+        largest_component=int(np.bincount(component).max()),
+        num_self_edges=int((~proper).sum()),
+        num_repeated=graph.num_repeated,
+        feature_size=0 if nodes.features is None else nodes.features.shape[1],
+        num_classes=len(nodes.class_names),
+        splits={name: len(split) for name, split in nodes.splits.items()},
+    )
+
+
+def components(graph: Graph) -> NDArray[np.int32]:
+    """The weakly connected component of each node."""
+    ones = np.ones(graph.num_edges, np.int8)
+    adjacency = sparse.csr_array((ones, graph.neighbour, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
+    component: NDArray[np.int32] = connected_components(adjacency, directed=True, connection="weak")[1]
+    return component
+
+
+def _degrees(graph: Graph, source: NDArray[Any], number: int) -> Degrees:
+    chosen = graph.edge_type == number
+    counts = np.bincount(source[chosen], minlength=graph.num_nodes)
+    counts = counts[counts > 0]
+    median, p90, p99 = np.quantile(counts, [0.5, 0.9, 0.99]).tolist() if counts.size else (0.0, 0.0, 0.0)
+    return Degrees(
+        edge_type=graph.edge_type_names[number],
+        num_edges=int(chosen.sum()),
+        num_sources=counts.size,
+        num_targets=np.unique(graph.neighbour[chosen]).size,
+        mean=float(counts.mean()) if counts.size else 0.0,
+        median=median,
+        p90=p90,
+        p99=p99,
+        max=int(counts.max(initial=0)),
+    )

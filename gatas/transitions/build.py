@@ -1,0 +1,211 @@
+"""Rows of transitions, counted and filled by the kernels in blocks of equal work, on any number of threads."""
+
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.errors import GatasWarning, TransitionError
+from gatas.graph import Graph
+from gatas.graph.inputs import Ints, frozen
+from gatas.transitions import kernels
+from gatas.transitions.cost import (
+    COUNTABLE_WALKS,
+    entry_bytes,
+    estimate_cost,
+    path_dtype,
+    refuse_if_too_large,
+    table_bytes,
+)
+
+Kind = Literal["walk", "count"]
+Progress = Callable[[float], None]
+"""Told the share done so far, from 0 to 1, in the caller's thread."""
+
+BLOCK_WALKS = 1 << 24
+"""Walks per block at most: some tenths of a second, after which a build can be interrupted."""
+
+LONG_BUILD_WALKS = 1e11
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Transitions of several targets, one after another, each ascending by (path, node) and so by step.
+
+    Step t of row r is the slice `indptr[r * (C + 1) + t] : indptr[r * (C + 1) + t + 1]`.
+    """
+
+    num_steps: int
+    indptr: Ints  # (rows · (C + 1) + 1,)
+    node: NDArray[np.int32]
+    path: NDArray[Any]  # the smallest integers that hold them
+    probability: NDArray[np.float32]  # T⁽ᵗ⁾ at the entry's step
+    dropped_mass: NDArray[np.float32]  # (rows, C + 1) what max_candidates left out of each T⁽ᵗ⁾
+
+    @property
+    def num_rows(self) -> int:
+        return (len(self.indptr) - 1) // (self.num_steps + 1)
+
+    @property
+    def step(self) -> NDArray[np.int8]:
+        """The step of every entry."""
+        steps = np.tile(np.arange(self.num_steps + 1, dtype=np.int8), self.num_rows)
+        return np.repeat(steps, np.diff(self.indptr))
+
+
+class Builder:
+    """A graph made ready for walking: builds the rows of any targets."""
+
+    def __init__(self, graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None, num_threads: int | None) -> None:
+        check_settings(num_steps, kind, max_candidates, num_threads)
+        self.graph = graph
+        self.num_steps = num_steps
+        self.max_candidates = max_candidates
+        self.num_threads = num_threads or available_threads()
+        self.path_dtype = path_dtype(graph.num_relations, num_steps)
+        self.adjacency = adjacency_in_runs(graph, kind)
+
+    def rows(self, targets: Ints, progress: Progress | None = None) -> Rows:
+        """Count, allocate, fill. Refuses what would not fit, before and after counting."""
+        graph, num_steps = self.graph, self.num_steps
+        cost = estimate_cost(graph, num_steps, targets, self.max_candidates)
+        if cost.num_walks > COUNTABLE_WALKS:
+            refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
+        if cost.num_walks > LONG_BUILD_WALKS:
+            warnings.warn(
+                f"the build looks at {cost.num_walks:.2g} edges, at roughly 2e8 a second and core: hours. Fewer steps or "
+                "targets make it shorter; max_candidates saves memory, not time.",
+                GatasWarning,
+                stacklevel=3,
+            )
+        blocks = equal_blocks(cost.walks, self.num_threads)
+        report = progress or (lambda share: None)
+        counts = np.zeros((len(targets), num_steps + 1), np.int64)
+
+        def count(first: int, last: int) -> None:
+            kernels.count_rows(self.adjacency, self._workspace(), targets[first:last], num_steps, counts[first:last])
+
+        self._run(count, blocks, lambda share: report(0.4 * share))
+        kept = counts if self.max_candidates is None else np.minimum(counts, self.max_candidates)
+        indptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
+        total = int(indptr[-1])
+        refuse_if_too_large(total, table_bytes(total, *kept.shape, entry_bytes(graph.num_relations, num_steps)), "exactly")
+        rows = Rows(
+            num_steps,
+            indptr,
+            np.empty(total, np.int32),
+            np.empty(total, self.path_dtype),
+            np.empty(total, np.float32),
+            np.zeros((len(targets), num_steps + 1), np.float32),
+        )
+
+        def fill(first: int, last: int) -> None:
+            kernels.fill_rows(
+                self.adjacency,
+                self._workspace(),
+                targets[first:last],
+                num_steps,
+                NO_LIMIT if self.max_candidates is None else self.max_candidates,
+                indptr[first * (num_steps + 1) :],
+                rows.node,
+                rows.path,
+                rows.probability,
+                rows.dropped_mass[first:last],
+            )
+
+        self._run(fill, blocks, lambda share: report(0.4 + 0.6 * share))
+        return rows
+
+    def _run(self, work: Callable[[int, int], None], blocks: list[tuple[int, int]], report: Progress) -> None:
+        if len(blocks) == 1 or self.num_threads == 1:
+            for done, block in enumerate(blocks, 1):
+                work(*block)
+                report(done / len(blocks))
+            return
+        with ThreadPoolExecutor(self.num_threads) as pool:
+            waiting = [pool.submit(work, *block) for block in blocks]
+            try:
+                for done, block_done in enumerate(as_completed(waiting), 1):
+                    block_done.result()
+                    report(done / len(blocks))
+            except BaseException:  # Ctrl-C among them: what has not begun never does
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _workspace(self) -> kernels.Workspace:
+        num_nodes, num_types = self.graph.num_nodes, self.graph.num_edge_types
+        node_words, type_words = num_nodes // kernels.WORD + 1, num_types // kernels.WORD + 1
+        return kernels.Workspace(
+            mark=np.zeros(num_nodes, np.int32),
+            mass=np.empty(num_nodes, np.float64),
+            touched=np.empty(num_nodes, np.int32),
+            node_bits=np.zeros(node_words, np.uint64),
+            node_words=np.zeros(node_words // kernels.WORD + 1, np.uint64),
+            types=np.empty(num_types, np.int32),
+            type_bits=np.zeros(type_words, np.uint64),
+            type_words=np.zeros(type_words // kernels.WORD + 1, np.uint64),
+            first_run=np.empty(num_types, np.int64),
+        )
+
+
+def adjacency_in_runs(graph: Graph, kind: Kind) -> kernels.Adjacency:
+    """The graph's edges, with the runs of equal type among each node's edges and what a node's mass is scaled by."""
+    source = graph.source
+    starts = np.ones(graph.num_edges, bool)
+    starts[1:] = (graph.edge_type[1:] != graph.edge_type[:-1]) | (source[1:] != source[:-1])
+    first = np.flatnonzero(starts)
+    runs_per_node = np.bincount(source[first], minlength=graph.num_nodes)
+    return kernels.Adjacency(
+        neighbour=graph.neighbour,
+        weight=frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight,
+        run_indptr=np.concatenate([[0], np.cumsum(runs_per_node)]).astype(np.int64),
+        run_type=graph.edge_type[first].astype(np.int32),
+        run_start=np.concatenate([first, [graph.num_edges]]).astype(np.int64),
+        scale=np.ones(graph.num_nodes) if kind == "count" else inverse_degree(graph),
+        num_relations=graph.num_relations,
+    )
+
+
+def inverse_degree(graph: Graph) -> NDArray[np.float64]:
+    """1 / (total weight of a node's edges). Self-edges count in no degree; a node without other edges gets 0."""
+    source = graph.source
+    weight = (source != graph.neighbour).astype(np.float64)
+    if graph.weight is not None:
+        weight *= graph.weight
+    degree = np.bincount(source, weight, minlength=graph.num_nodes)
+    return np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
+
+
+def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int, int]]:
+    """Consecutive ranges of rows of about equal work, several for each thread."""
+    if not len(work):
+        return []
+    total = np.cumsum(work + 50.0)  # a row costs something even if it has no edges
+    count = int(max(8 * num_threads if total[-1] > 1e6 else num_threads, np.ceil(total[-1] / BLOCK_WALKS)))
+    cuts = np.searchsorted(total, np.linspace(0, total[-1], count + 1)[1:-1])
+    edges = np.unique(np.concatenate([[0], cuts, [len(work)]])).tolist()
+    return list(pairwise(edges))
+
+
+def check_settings(num_steps: int, kind: str, max_candidates: int | None, num_threads: int | None = None) -> None:
+    """What was asked for must make sense."""
+    if num_steps < 1:
+        raise TransitionError(f"num_steps is {num_steps}; expected 1 or more.")
+    if kind not in ("walk", "count"):
+        raise TransitionError(f"kind is {kind!r}; expected 'walk' (the paper's) or 'count' (shortest walks counted).")
+    if max_candidates is not None and max_candidates < 1:
+        raise TransitionError(f"max_candidates is {max_candidates}; expected 1 or more, or None to keep all.")
+    if num_threads is not None and num_threads < 1:
+        raise TransitionError(f"num_threads is {num_threads}; expected 1 or more, or None for all cores.")
+
+
+def available_threads() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

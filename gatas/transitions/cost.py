@@ -1,0 +1,113 @@
+"""What a table of transitions would cost, before it is built: O(C · edges), an upper bound."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gatas.errors import TooLargeError
+from gatas.graph import Graph
+from gatas.graph.inputs import Ints
+from gatas.graph.summary import components
+from gatas.transitions.paths import num_paths
+
+COUNTABLE_WALKS = 2e9
+"""Up to so many walks (some seconds) rows are counted exactly before a table is refused."""
+
+CGROUP_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """At most so much, for each target; what nodes reach over several walks of the same path is counted once for each."""
+
+    walks: NDArray[np.float64]  # (T,) edges that are looked at: the time it takes
+    entries: NDArray[np.float64]  # (T, C + 1) by step
+    entry_bytes: int
+
+    @property
+    def num_walks(self) -> float:
+        return float(self.walks.sum())
+
+    @property
+    def num_entries(self) -> float:
+        return float(self.entries.sum())
+
+    @property
+    def num_bytes(self) -> float:
+        return table_bytes(self.num_entries, *self.entries.shape, self.entry_bytes)
+
+
+def estimate_cost(graph: Graph, num_steps: int, targets: Ints | None = None, max_candidates: int | None = None) -> Cost:
+    """Bound each row by its walks, and by the nodes of its component times the paths of each length."""
+    adjacency = sparse.csr_array(
+        (np.ones(graph.num_edges), graph.neighbour, graph.indptr), shape=(graph.num_nodes, graph.num_nodes)
+    )
+    component = components(graph)
+    others = (np.bincount(component)[component] - 1).astype(np.float64)
+    walks = [np.ones(graph.num_nodes)]
+    entries = [np.ones(graph.num_nodes)]
+    with np.errstate(over="ignore"):
+        for step in range(1, num_steps + 1):
+            walks.append(adjacency @ walks[-1])
+            entries.append(np.minimum(walks[-1], others * float(graph.num_edge_types) ** step))
+    chosen = slice(None) if targets is None else targets
+    bound = np.stack(entries, axis=1)[chosen]
+    if max_candidates is not None:
+        bound = np.minimum(bound, max_candidates)
+    return Cost(np.sum(walks, axis=0)[chosen], bound, entry_bytes(graph.num_relations, num_steps))
+
+
+def path_dtype(num_relations: int, num_steps: int) -> type[np.signedinteger[Any]]:
+    """The smallest integer that holds every path id."""
+    largest = num_paths(num_relations, num_steps) - 1
+    return next(kind for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+
+
+def entry_bytes(num_relations: int, num_steps: int) -> int:
+    """Node, path and probability of one entry."""
+    return 4 + np.dtype(path_dtype(num_relations, num_steps)).itemsize + 4
+
+
+def table_bytes(num_entries: float, num_rows: int, num_levels: int, bytes_per_entry: int) -> float:
+    """A table with its offsets."""
+    return num_entries * bytes_per_entry + 8 * (num_rows * num_levels + 1)
+
+
+def available_memory() -> int:
+    """Bytes this process may still take: what the machine has left, or its container."""
+    free = [psutil.virtual_memory().available]
+    for limit, used in CGROUP_LIMITS:
+        try:
+            free.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+        except (OSError, ValueError):  # no such limit, or "max"
+            continue
+    return max(0, min(free))
+
+
+def refuse_if_too_large(num_entries: float, num_bytes: float, what: str) -> None:
+    """Say what would be needed, what there is, and what can be done."""
+    free = available_memory()
+    if num_bytes > 0.9 * free:
+        raise TooLargeError(
+            f"the transitions would have {what} {num_entries:.3g} entries and take {readable_bytes(num_bytes)}, but "
+            f"{readable_bytes(free)} of memory are available. Use fewer steps (num_steps), keep fewer candidates "
+            "(max_candidates), build only the rows you need (targets), or compute rows when they are asked for "
+            "(gatas.OnDemand)."
+        )
+
+
+def readable_bytes(count: float) -> str:
+    """1,536 as `1.5 KiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1024
+    raise AssertionError

@@ -1,0 +1,167 @@
+"""The same rows computed with torch, for a graph on a GPU: expand, mask, sort, add up; on a CPU for testing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gatas.errors import TransitionError
+from gatas.graph import Graph
+from gatas.graph.inputs import Ints
+from gatas.transitions.build import Kind, Rows, check_settings, inverse_degree
+from gatas.transitions.cost import estimate_cost, path_dtype, refuse_if_too_large
+
+BLOCK_WALKS = {"cuda": 1 << 26, "cpu": 1 << 22}
+BLOCK_VISITED = 1 << 30
+"""Bytes for the (target, node) table of a block that says what was reached before."""
+
+TINY = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The graph's edges on the device; `share` is what part of a node's mass an edge carries."""
+
+    num_nodes: int
+    num_relations: int
+    indptr: Tensor
+    neighbour: Tensor
+    edge_type: Tensor
+    share: Tensor  # float64
+
+
+@dataclass(frozen=True)
+class States:
+    """(row, path, node) reached at one step, ascending, each once."""
+
+    row: Tensor
+    path: Tensor
+    node: Tensor
+    mass: Tensor  # float64
+
+
+def build_rows(graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None, targets: Ints, device: str) -> Rows:
+    """Rows as `Builder.rows` makes them, to float32 precision; block by block, so that memory on the device is bounded."""
+    check_settings(num_steps, kind, max_candidates)
+    try:
+        where = torch.device(device)
+        edges = _to_device(graph, kind, where)
+    except (RuntimeError, AssertionError) as error:
+        raise TransitionError(f"the device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
+    cost = estimate_cost(graph, num_steps, targets, max_candidates)
+    refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
+    wanted = torch.from_numpy(targets).to(where)
+    paths = torch.from_numpy(np.empty(0, path_dtype(graph.num_relations, num_steps))).dtype
+    parts = [
+        _block_rows(edges, wanted[first:last], num_steps, max_candidates, paths)
+        for first, last in _blocks(cost.walks, graph.num_nodes, where.type)
+    ]
+    counts, node, path, probability, dropped = (
+        (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else _nothing(num_steps)
+    )
+    return Rows(num_steps, np.concatenate([[0], np.cumsum(counts)]), node, path, probability, dropped)
+
+
+def _to_device(graph: Graph, kind: Kind, device: torch.device) -> Edges:
+    scale = inverse_degree(graph) if kind == "walk" else np.ones(graph.num_nodes)
+    share = scale[graph.source] * (1.0 if graph.weight is None else graph.weight.astype(np.float64))
+    arrays = (graph.indptr, graph.neighbour.astype(np.int64), graph.edge_type.astype(np.int64), share)
+    tensors = [torch.from_numpy(array.copy()).to(device) for array in arrays]
+    return Edges(graph.num_nodes, graph.num_relations, *tensors)
+
+
+def _blocks(walks: np.ndarray, num_nodes: int, kind: str) -> list[tuple[int, int]]:  # type: ignore[type-arg]
+    """Ranges of targets within the limits on walks and on the table of visited nodes."""
+    most_rows = max(1, BLOCK_VISITED // num_nodes)
+    total = np.cumsum(walks)
+    blocks, first = [], 0
+    while first < len(walks):
+        before = total[first - 1] if first else 0.0
+        last = int(np.searchsorted(total, before + BLOCK_WALKS.get(kind, 1 << 22), side="right"))
+        last = min(max(last, first + 1), first + most_rows, len(walks))
+        blocks.append((first, last))
+        first = last
+    return blocks
+
+
+def _block_rows(
+    edges: Edges, targets: Tensor, num_steps: int, max_candidates: int | None, paths: torch.dtype
+) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+    """Counts by (row, step), nodes, paths, probabilities and dropped mass of one block, as numpy arrays."""
+    rows = torch.arange(len(targets), device=targets.device)
+    visited = torch.zeros(len(targets) * edges.num_nodes, dtype=torch.bool, device=targets.device)
+    states = States(rows, torch.full_like(rows, -1), targets, torch.ones_like(rows, dtype=torch.float64))
+    levels = [States(rows, torch.zeros_like(rows), targets, states.mass)]
+    dropped = torch.zeros(len(targets), num_steps + 1, dtype=torch.float64, device=targets.device)
+    for step in range(1, num_steps + 1):
+        visited[states.row * edges.num_nodes + states.node] = True
+        states = _normalised(_merged(_expanded(edges, states, visited), edges.num_nodes), len(targets))
+        kept = states
+        if max_candidates is not None:
+            kept, lost = _likeliest(states, max_candidates)
+            dropped[:, step].index_add_(0, lost.row, lost.mass)
+        levels.append(kept)
+    counts = torch.stack([torch.bincount(level.row, minlength=len(targets)) for level in levels], dim=1)
+    order = torch.sort(torch.cat([level.row for level in levels]), stable=True).indices
+    node, path, mass = (torch.cat([getattr(level, name) for level in levels])[order] for name in ("node", "path", "mass"))
+    columns = (counts.flatten(), node.int(), path.to(paths), mass.float().clamp_min(TINY), dropped.float())
+    return tuple(column.cpu().numpy() for column in columns)
+
+
+def _expanded(edges: Edges, states: States, visited: Tensor) -> States:
+    """Every edge out of every state, unless it leads to a node reached before (eq. 2)."""
+    first = edges.indptr[states.node]
+    degree = edges.indptr[states.node + 1] - first
+    state = torch.repeat_interleave(torch.arange(len(degree), device=degree.device), degree)
+    begin = torch.cumsum(degree, 0) - degree
+    edge = torch.arange(len(state), device=degree.device) - begin[state] + first[state]
+    row, node = states.row[state], edges.neighbour[edge]
+    new = ~visited[row * edges.num_nodes + node]
+    state, edge, row, node = state[new], edge[new], row[new], node[new]
+    path = (states.path[state] + 1) * edges.num_relations + edges.edge_type[edge] + 1
+    return States(row, path, node, states.mass[state] * edges.share[edge])
+
+
+def _merged(states: States, num_nodes: int) -> States:
+    """Equal (row, path, node) become one. Stable sorts and sums in order: the same bits every time."""
+    if not len(states.row):
+        return states
+    paths, path = torch.unique(states.path, return_inverse=True)  # few, so that one key holds row, path and node
+    key = (states.row * len(paths) + path) * num_nodes + states.node
+    key, order = torch.sort(key, stable=True)
+    key, counts = torch.unique_consecutive(key, return_counts=True)
+    mass = torch.segment_reduce(states.mass[order], "sum", lengths=counts)
+    rest = torch.div(key, num_nodes, rounding_mode="floor")
+    row = torch.div(rest, len(paths), rounding_mode="floor")
+    return States(row, paths[rest - row * len(paths)], key - rest * num_nodes, mass)
+
+
+def _normalised(states: States, num_rows: int) -> States:
+    """Ψ of §3.3: each row's masses add up to 1."""
+    counts = torch.bincount(states.row, minlength=num_rows)
+    total = torch.segment_reduce(states.mass, "sum", lengths=counts, initial=0.0)
+    return States(states.row, states.path, states.node, states.mass / total[states.row])
+
+
+def _likeliest(states: States, keep: int) -> tuple[States, States]:
+    """The likeliest of each row, the first of equals, and the rest; both in order."""
+    order = torch.sort(states.mass.float(), descending=True, stable=True).indices
+    order = order[torch.sort(states.row[order], stable=True).indices]
+    row = states.row[order]
+    counts = torch.bincount(row)
+    rank = torch.arange(len(row), device=row.device) - (torch.cumsum(counts, 0) - counts)[row]
+    chosen = torch.zeros_like(row, dtype=torch.bool)
+    chosen[order] = rank < keep
+    columns = (states.row, states.path, states.node, states.mass)
+    return States(*(column[chosen] for column in columns)), States(*(column[~chosen] for column in columns))
+
+
+def _nothing(num_steps: int) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+    return (
+        np.empty(0, np.int64),
+        np.empty(0, np.int32),
+        np.empty(0, np.int16),
+        np.empty(0, np.float32),
+        np.empty((0, num_steps + 1), np.float32),
+    )

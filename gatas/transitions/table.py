@@ -1,0 +1,299 @@
+"""`Transitions`: T⁽⁰⁾ … T⁽ᶜ⁾ as rows of (node, path, step, probability), in memory, mapped from disk, or on demand."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.errors import GraphError, StoreError, TransitionError
+from gatas.graph import Graph, Names
+from gatas.graph.inputs import Ints, as_indices
+from gatas.graph.saved import graph_fingerprint, name_arrays, stored_names
+from gatas.graph.storage import open_store, write_store
+from gatas.transitions.build import Builder, Kind, Progress, Rows
+
+SHARD_ENTRIES = 1 << 26
+"""Entries per stored shard at most, unless one row has more: some 600 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One target's candidates, ascending by (path, node) and so by step; the first is its self-loop."""
+
+    node: NDArray[np.int32]
+    path: NDArray[np.int64]
+    step: NDArray[np.int8]
+    probability: NDArray[np.float32]
+    dropped_mass: NDArray[np.float32]  # (C + 1,) by step
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a table was built for: how its rows are to be read."""
+
+    num_nodes: int
+    num_steps: int
+    kind: Kind
+    max_candidates: int | None
+    relation_names: tuple[str, ...]
+    node_names: Names | None
+    graph_fingerprint: str
+
+    @classmethod
+    def of(cls, graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None) -> "Setting":
+        return cls(
+            graph.num_nodes,
+            num_steps,
+            kind,
+            max_candidates,
+            graph.relation_names,
+            graph.node_names,
+            graph_fingerprint(graph),
+        )
+
+
+class TransitionSource(Protocol):
+    """What a sampler needs, wherever the rows come from."""
+
+    @property
+    def setting(self) -> Setting: ...
+
+    def row(self, target: int) -> Row: ...
+
+    def rows(self, targets: Any) -> Rows: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """A table with a row for each target, in one or more shards."""
+
+    setting: Setting
+    shards: tuple[Rows, ...]
+    targets: Ints | None = None  # ascending; None: every node has a row
+
+    @classmethod
+    def build(
+        cls,
+        graph: Graph,
+        num_steps: int = 3,
+        kind: Kind = "walk",
+        targets: Any = None,
+        max_candidates: int | None = None,
+        num_threads: int | None = None,
+        *,
+        device: str | None = None,
+        progress: Progress | None = None,
+    ) -> "Transitions":
+        """Compute T⁽⁰⁾ … T⁽ᶜ⁾ exactly (§3.3).
+
+        `kind="count"` counts shortest typed walks instead of multiplying probabilities. `targets` limits the rows,
+        `max_candidates` keeps the likeliest of each (target, step) and records the mass of the rest, `device` runs it
+        in torch. Refused if the table would not fit in memory.
+        """
+        setting = Setting.of(graph, num_steps, kind, max_candidates)
+        chosen = None if targets is None else np.unique(_checked_targets(targets, graph.num_nodes))
+        wanted = np.arange(graph.num_nodes) if chosen is None else chosen
+        if device is not None:
+            from gatas.transitions.on_device import build_rows
+
+            return cls(setting, (build_rows(graph, num_steps, kind, max_candidates, wanted, device),), chosen)
+        builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
+        return cls(setting, (builder.rows(wanted, progress),), chosen)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, verify: bool = False) -> "Transitions":
+        """Map a saved table; `verify` reads every byte and checks its sum."""
+        store = open_store(Path(folder), "transitions", verify=verify)
+        setting = Setting(
+            int(store.parameter("num_nodes")),
+            int(store.parameter("num_steps")),
+            store.parameter("kind"),
+            store.parameter("max_candidates"),
+            tuple(store.parameter("relation_names")),
+            stored_names(store.arrays),
+            store.parameter("graph_fingerprint"),
+        )
+        shards = []
+        for number in range(int(store.parameter("num_shards"))):
+            part = [store.array(f"{_shard_name(number)}-{column}") for column in COLUMNS]
+            shards.append(_checked_shard(Rows(setting.num_steps, *part), store.folder, number))
+        return cls(setting, tuple(shards), store.arrays.get("targets"))
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, shard_entries: int = SHARD_ENTRIES) -> None:
+        """Write a folder of .npy shards with a manifest: all of it, or nothing."""
+        setting = self.setting
+        pieces = [piece for shard in self.shards for piece in _cut(shard, shard_entries)]
+        arrays = {
+            f"{_shard_name(number)}-{column}": getattr(piece, column)
+            for number, piece in enumerate(pieces)
+            for column in COLUMNS
+        }
+        arrays |= name_arrays(setting.node_names)
+        if self.targets is not None:
+            arrays["targets"] = self.targets
+        parameters = {
+            "num_nodes": setting.num_nodes,
+            "num_steps": setting.num_steps,
+            "kind": setting.kind,
+            "max_candidates": setting.max_candidates,
+            "relation_names": list(setting.relation_names),
+            "graph_fingerprint": setting.graph_fingerprint,
+            "num_shards": len(pieces),
+        }
+        write_store(Path(folder), "transitions", arrays, parameters, overwrite=overwrite)
+
+    @property
+    def num_rows(self) -> int:
+        return sum(shard.num_rows for shard in self.shards)
+
+    @property
+    def num_entries(self) -> int:
+        return sum(len(shard.node) for shard in self.shards)
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(getattr(shard, column).nbytes for shard in self.shards for column in COLUMNS)
+
+    def row(self, target: int) -> Row:
+        """The candidates of one node."""
+        return only_row(self.rows([target]))
+
+    def rows(self, targets: Any) -> Rows:
+        """The candidates of several nodes, in the order asked for, which may repeat."""
+        positions = self._positions(_checked_targets(targets, self.setting.num_nodes))
+        shard = np.searchsorted(self._first_rows, positions, side="right") - 1
+        return _gather(self.shards, shard, positions - self._first_rows[shard])
+
+    @cached_property
+    def _first_rows(self) -> Ints:
+        return np.cumsum([0, *(shard.num_rows for shard in self.shards[:-1])])
+
+    def _positions(self, targets: Ints) -> Ints:
+        if self.targets is None:
+            return targets
+        positions = np.searchsorted(self.targets, targets)
+        found = np.take(self.targets, positions, mode="clip") == targets if len(self.targets) else targets < 0
+        if not found.all():
+            raise TransitionError(
+                f"node {targets[np.argmin(found)]} has no row: the table was built for {len(self.targets)} of "
+                f"{self.setting.num_nodes} nodes. Build it with that node among `targets`."
+            )
+        return positions
+
+    def __repr__(self) -> str:
+        setting = self.setting
+        return f"Transitions({self.num_rows:,} rows, {self.num_entries:,} entries, {setting.num_steps} steps, {setting.kind})"
+
+
+class OnDemand:
+    """Rows computed when they are asked for, with the interface of `Transitions`: nothing is stored."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        num_steps: int = 3,
+        kind: Kind = "walk",
+        max_candidates: int | None = None,
+        num_threads: int | None = None,
+    ) -> None:
+        self.setting = Setting.of(graph, num_steps, kind, max_candidates)
+        self._builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
+
+    def row(self, target: int) -> Row:
+        """The candidates of one node."""
+        return only_row(self.rows([target]))
+
+    def rows(self, targets: Any) -> Rows:
+        """The candidates of several nodes, in the order asked for, which may repeat."""
+        return self._builder.rows(_checked_targets(targets, self.setting.num_nodes))
+
+
+COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")
+
+
+def only_row(rows: Rows) -> Row:
+    """The first of several rows, with paths as int64."""
+    stop = int(rows.indptr[rows.num_steps + 1])
+    return Row(
+        rows.node[:stop],
+        rows.path[:stop].astype(np.int64),
+        rows.step[:stop],
+        rows.probability[:stop],
+        rows.dropped_mass[0],
+    )
+
+
+def _checked_targets(targets: Any, num_nodes: int) -> Ints:
+    try:
+        indices = as_indices(np.atleast_1d(targets) if np.isscalar(targets) else targets, "target", "target {}".format)
+    except GraphError as error:
+        raise TransitionError(str(error)) from error
+    if indices.size and indices.max() >= num_nodes:
+        raise TransitionError(f"target {indices.max()} is not a node; nodes are numbered 0 to {num_nodes - 1}.")
+    return indices
+
+
+def _gather(shards: tuple[Rows, ...], shard: Ints, row: Ints) -> Rows:
+    """Copy rows out of their shards, in the order asked for."""
+    num_levels = shards[0].num_steps + 1
+    level = row[:, None] * num_levels + np.arange(num_levels)
+    counts = np.empty(level.shape, np.int64)
+    for number, rows in enumerate(shards):
+        here = shard == number
+        counts[here] = rows.indptr[level[here] + 1] - rows.indptr[level[here]]
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    result = Rows(
+        shards[0].num_steps,
+        indptr,
+        np.empty(indptr[-1], np.int32),
+        np.empty(indptr[-1], shards[0].path.dtype),
+        np.empty(indptr[-1], np.float32),
+        np.empty(level.shape, np.float32),
+    )
+    for out, (number, at) in enumerate(zip(shard.tolist(), row.tolist(), strict=True)):
+        rows = shards[number]
+        first, last = rows.indptr[at * num_levels], rows.indptr[(at + 1) * num_levels]
+        into = slice(indptr[out * num_levels], indptr[(out + 1) * num_levels])
+        for column in ("node", "path", "probability"):
+            getattr(result, column)[into] = getattr(rows, column)[first:last]
+        result.dropped_mass[out] = rows.dropped_mass[at]
+    return result
+
+
+def _cut(rows: Rows, shard_entries: int) -> list[Rows]:
+    """Shards of whole rows."""
+    num_levels = rows.num_steps + 1
+    ends = rows.indptr[::num_levels]
+    pieces, first = [], 0
+    while first < rows.num_rows or not pieces:
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + shard_entries, side="right")) - 1)
+        last = min(last, rows.num_rows)
+        indptr = rows.indptr[first * num_levels : last * num_levels + 1]
+        entries = slice(indptr[0], indptr[-1])
+        pieces.append(
+            Rows(
+                rows.num_steps,
+                indptr - indptr[0],
+                rows.node[entries],
+                rows.path[entries],
+                rows.probability[entries],
+                rows.dropped_mass[first:last],
+            )
+        )
+        first = last
+    return pieces
+
+
+def _shard_name(number: int) -> str:
+    return f"shard-{number:05d}"
+
+
+def _checked_shard(rows: Rows, folder: Path, number: int) -> Rows:
+    lengths = {len(rows.node), len(rows.path), len(rows.probability), int(rows.indptr[-1]) if rows.indptr.size else -1}
+    whole = rows.dropped_mass.shape == (rows.num_rows, rows.num_steps + 1)
+    if len(lengths) > 1 or not whole or rows.indptr[0] != 0 or (np.diff(rows.indptr) < 0).any():
+        raise StoreError(f"{folder}: the arrays of shard {number} do not fit together. Build the table again.")
+    return rows
