@@ -29,7 +29,7 @@ quick: check
 	$(BIN)/pytest -m 'not slow'
 
 bench: $(READY)
-	$(BIN)/python benchmarks/transitions.py
+	$(BIN)/python -m benchmarks.transitions
 
 format: $(READY)
 	$(BIN)/ruff format .

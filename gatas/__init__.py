@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from gatas.datasets import Dataset, Pairs, load_dataset
-    from gatas.errors import GatasError, GatasWarning, GraphError
+    from gatas.errors import DatasetError, GatasError, GatasWarning, GraphError, TransitionError
     from gatas.graph import Graph, read_graph
     from gatas.graph.networkx import from_networkx, to_networkx
     from gatas.graph.pyg import from_pyg, to_pyg
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Dataset": "gatas.datasets",
+    "DatasetError": "gatas.errors",
     "GatasError": "gatas.errors",
     "GatasWarning": "gatas.errors",
     "Graph": "gatas.graph",
     "GraphError": "gatas.errors",
     "OnDemand": "gatas.transitions",
     "Pairs": "gatas.datasets",
+    "TransitionError": "gatas.errors",
     "Transitions": "gatas.transitions",
     "from_networkx": "gatas.graph.networkx",
     "from_pyg": "gatas.graph.pyg",
@@ -35,12 +37,14 @@ _HOMES = {
 
 __all__ = [
     "Dataset",
+    "DatasetError",
     "GatasError",
     "GatasWarning",
     "Graph",
     "GraphError",
     "OnDemand",
     "Pairs",
+    "TransitionError",
     "Transitions",
     "from_networkx",
     "from_pyg",

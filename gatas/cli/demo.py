@@ -3,6 +3,7 @@
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import typer
 
 from gatas.cli.inspect import print_summary
@@ -24,13 +25,15 @@ def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for the pi
     with progress_bar("transitions") as progress:
         transitions = Transitions.build(dataset.graph, num_steps=3, progress=progress)
     stdout.print(
-        f"\nTransitions up to 3 steps: {transitions.num_entries:,} entries, {readable_bytes(transitions.num_bytes)}, "
+        f"Transitions up to 3 steps: {transitions.num_entries:,} entries, {readable_bytes(transitions.num_bytes)}, "
         f"in {perf_counter() - start:.1f} s (compiling included, the first time)\n"
     )
     row = transitions.row(NODE)
-    print_row(transitions.setting, f"{NODE} (a {dataset.names[dataset.labels[NODE]]})", row, top=5)  # type: ignore[index]
+    digit = dataset.names[np.asarray(dataset.labels)[NODE]]
+    print_row(transitions.setting, f"image {NODE}, a {digit}", row, top=5)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "neighbourhood.png"
     title = f"Image {NODE} and its typed neighbourhood: closer rings are fewer steps away"
-    draw_neighbourhood(dataset.graph, NODE, row, dataset.features.reshape(-1, 8, 8), title).savefig(picture, dpi=110)  # type: ignore[union-attr]
-    stdout.print(f"\nPicture of the neighbourhood: {picture}")
+    images = np.asarray(dataset.features).reshape(-1, 8, 8)
+    draw_neighbourhood(dataset.graph, NODE, row, images, title).savefig(picture, dpi=110)
+    stdout.print(f"Picture of the neighbourhood: {picture}")

@@ -15,7 +15,7 @@ from gatas.cli.graphs import (
     UndirectedOption,
     load_graph,
 )
-from gatas.cli.output import plain_table, print_json, stdout
+from gatas.cli.output import plain_table, print_json, print_table
 from gatas.errors import TransitionError
 from gatas.graph import Graph, Summary, summarise
 from gatas.transitions import Cost, estimate_cost, readable_bytes
@@ -43,7 +43,7 @@ def inspect(
 
 def print_summary(name: str, summary: Summary) -> None:
     """Counts, then degrees by type."""
-    facts = plain_table("", "#", title=name)
+    facts = plain_table("", "#")
     facts.show_header = False
     lines = {
         "nodes": summary.num_nodes,
@@ -62,25 +62,24 @@ def print_summary(name: str, summary: Summary) -> None:
     }
     for label, count in lines.items():
         facts.add_row(label, f"{count:,}")
-    stdout.print(facts)
-    degrees = plain_table("edge type", "edges#", "sources#", "targets#", "mean#", "median#", "90 %#", "99 %#", "max#",
-                          title="\nDegrees by type, of nodes that have any")  # fmt: skip
+    print_table(name, facts)
+    degrees = plain_table("edge type", "edges#", "sources#", "targets#", "mean#", "median#", "90 %#", "99 %#", "max#")
     for row in summary.degrees:
         numbers = (row.num_edges, row.num_sources, row.num_targets, row.mean, row.median, row.p90, row.p99, row.max)
         degrees.add_row(row.edge_type, *(f"{n:,.1f}" if isinstance(n, float) else f"{n:,}" for n in numbers))
-    stdout.print(degrees)
+    print_table("Degrees by type, of nodes that have any", degrees)
 
 
 def print_costs(costs: dict[int, Cost | None]) -> None:
     """Upper bounds for the transitions of every node."""
-    table = plain_table("steps C#", "entries, at most#", "per node#", "memory, at most#", title="\nTransitions, if built")
+    table = plain_table("steps C#", "entries, at most#", "per node#", "memory, at most#")
     for steps, cost in costs.items():
         if cost is None:
             table.add_row(str(steps), "too many paths for 63-bit ids", "", "")
             continue
         per_node = cost.num_entries / len(cost.walks)
         table.add_row(str(steps), f"{cost.num_entries:,.0f}", f"{per_node:,.0f}", readable_bytes(cost.num_bytes))
-    stdout.print(table)
+    print_table("Transitions, if built", table)
 
 
 def _cost(graph: Graph, steps: int) -> Cost | None:

@@ -19,12 +19,19 @@ def print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 
-def plain_table(*columns: str, title: str | None = None) -> Table:
+def plain_table(*columns: str) -> Table:
     """A table without a frame; columns that end in `#` hold numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    table = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:
         table.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left", overflow="fold")
     return table
+
+
+def print_table(title: str, table: Table) -> None:
+    """A bold line, the table, and an empty line."""
+    stdout.print(title, style="bold", markup=False, highlight=False)
+    stdout.print(table)
+    stdout.print()
 
 
 @contextmanager

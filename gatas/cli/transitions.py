@@ -15,9 +15,10 @@ from gatas.cli.graphs import (
     UndirectedOption,
     load_graph,
 )
-from gatas.cli.output import plain_table, print_json, progress_bar, stdout
+from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.errors import StoreError, TransitionError
 from gatas.transitions import Row, Transitions, readable_bytes
+from gatas.transitions.build import Kind
 from gatas.transitions.paths import path_name
 from gatas.transitions.table import Setting
 
@@ -29,7 +30,7 @@ def build(
     edges: str = typer.Argument(help="Edge file (.parquet, .csv, .tsv, also .gz), saved graph folder, or data set name."),
     out: Path = typer.Option(..., "--out", help="Folder to write; must not exist."),
     steps: int = typer.Option(3, "--steps", help="C: longest path considered."),
-    kind: str = typer.Option("walk", "--kind", help="walk: the paper's probabilities; count: shortest walks counted."),
+    kind: Kind = typer.Option("walk", "--kind", help="walk: the paper's probabilities; count: shortest walks counted."),
     max_candidates: int | None = typer.Option(None, "--max-candidates", help="Keep the likeliest per node and step."),
     threads: int | None = typer.Option(None, "--threads", help="Threads; all cores if not given."),
     device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
@@ -47,16 +48,7 @@ def build(
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
     graph = load_graph(edges, nodes, column, header, inverse, undirected, data_dir)
     with progress_bar("transitions") as progress:
-        table = Transitions.build(
-            graph,
-            steps,
-            kind,
-            None,
-            max_candidates,
-            threads,
-            device=device,
-            progress=progress,  # type: ignore[arg-type]
-        )
+        table = Transitions.build(graph, steps, kind, None, max_candidates, threads, device=device, progress=progress)
     table.save(out, overwrite=overwrite)
     if json:
         print_json({"folder": str(out), "rows": table.num_rows, "entries": table.num_entries, "bytes": table.num_bytes})
@@ -92,7 +84,7 @@ def find_node(setting: Setting, name: str) -> int:
 
 def print_row(setting: Setting, node: str, row: Row, top: int) -> None:
     """The likeliest candidates of each step."""
-    table = plain_table("step#", "neighbour", "typed path", "probability#", title=f"Candidates of {node}")
+    table = plain_table("step#", "neighbour", "typed path", "probability#")
     for step in range(setting.num_steps + 1):
         entries = likeliest(row, step, top)
         for k in entries:
@@ -104,7 +96,7 @@ def print_row(setting: Setting, node: str, row: Row, top: int) -> None:
             table.add_row(str(step), f"… {hidden:,} more", "", f"{rest:.4f}")
         if row.dropped_mass[step] > 0:
             table.add_row(str(step), "dropped by max_candidates", "", f"{row.dropped_mass[step]:.4f}")
-    stdout.print(table)
+    print_table(f"Candidates of {node}", table)
 
 
 def likeliest(row: Row, step: int, top: int) -> Any:

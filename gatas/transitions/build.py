@@ -17,8 +17,8 @@ from gatas.graph.inputs import Ints, frozen
 from gatas.transitions import kernels
 from gatas.transitions.cost import (
     COUNTABLE_WALKS,
+    Cost,
     entry_bytes,
-    estimate_cost,
     path_dtype,
     refuse_if_too_large,
     table_bytes,
@@ -31,7 +31,12 @@ Progress = Callable[[float], None]
 BLOCK_WALKS = 1 << 24
 """Walks per block at most: some tenths of a second, after which a build can be interrupted."""
 
+SMALL_WALKS = 1e5
+"""Fewer are not worth a second thread."""
+
 LONG_BUILD_WALKS = 1e11
+"""From here on, minutes or hours: said before it starts."""
+
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -72,16 +77,15 @@ class Builder:
         self.path_dtype = path_dtype(graph.num_relations, num_steps)
         self.adjacency = adjacency_in_runs(graph, kind)
 
-    def rows(self, targets: Ints, progress: Progress | None = None) -> Rows:
+    def rows(self, targets: Ints, cost: Cost, progress: Progress | None = None) -> Rows:
         """Count, allocate, fill. Refuses what would not fit, before and after counting."""
         graph, num_steps = self.graph, self.num_steps
-        cost = estimate_cost(graph, num_steps, targets, self.max_candidates)
         if cost.num_walks > COUNTABLE_WALKS:
             refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
         if cost.num_walks > LONG_BUILD_WALKS:
             warnings.warn(
-                f"the build looks at {cost.num_walks:.2g} edges, at roughly 2e8 a second and core: hours. Fewer steps or "
-                "targets make it shorter; max_candidates saves memory, not time.",
+                f"the build looks at {cost.num_walks:.2g} edges, at some 3e8 a second and core. Fewer steps or targets make "
+                "it shorter; max_candidates saves memory, not time.",
                 GatasWarning,
                 stacklevel=3,
             )
@@ -96,7 +100,7 @@ class Builder:
         kept = counts if self.max_candidates is None else np.minimum(counts, self.max_candidates)
         indptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
         total = int(indptr[-1])
-        refuse_if_too_large(total, table_bytes(total, *kept.shape, entry_bytes(graph.num_relations, num_steps)), "exactly")
+        refuse_if_too_large(total, table_bytes(total, kept.size, entry_bytes(graph.num_relations, num_steps)), "exactly")
         rows = Rows(
             num_steps,
             indptr,
@@ -143,11 +147,10 @@ class Builder:
         num_nodes, num_types = self.graph.num_nodes, self.graph.num_edge_types
         node_words, type_words = num_nodes // kernels.WORD + 1, num_types // kernels.WORD + 1
         return kernels.Workspace(
-            mark=np.zeros(num_nodes, np.int32),
-            mass=np.empty(num_nodes, np.float64),
-            touched=np.empty(num_nodes, np.int32),
-            node_bits=np.zeros(node_words, np.uint64),
-            node_words=np.zeros(node_words // kernels.WORD + 1, np.uint64),
+            mass=np.zeros(num_nodes, np.float64),
+            met=np.zeros(node_words, np.uint64),
+            met_words=np.zeros(node_words // kernels.WORD + 1, np.uint64),
+            seen=np.zeros(node_words, np.uint64),
             types=np.empty(num_types, np.int32),
             type_bits=np.zeros(type_words, np.uint64),
             type_words=np.zeros(type_words // kernels.WORD + 1, np.uint64),
@@ -180,7 +183,7 @@ def inverse_degree(graph: Graph) -> NDArray[np.float64]:
     if graph.weight is not None:
         weight *= graph.weight
     degree = np.bincount(source, weight, minlength=graph.num_nodes)
-    return np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
+    return np.divide(1.0, degree, out=np.zeros(graph.num_nodes), where=degree > 0)
 
 
 def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int, int]]:
@@ -188,7 +191,7 @@ def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int,
     if not len(work):
         return []
     total = np.cumsum(work + 50.0)  # a row costs something even if it has no edges
-    count = int(max(8 * num_threads if total[-1] > 1e6 else num_threads, np.ceil(total[-1] / BLOCK_WALKS)))
+    count = 1 if total[-1] < SMALL_WALKS else max(8 * num_threads, int(np.ceil(total[-1] / BLOCK_WALKS)))
     cuts = np.searchsorted(total, np.linspace(0, total[-1], count + 1)[1:-1])
     edges = np.unique(np.concatenate([[0], cuts, [len(work)]])).tolist()
     return list(pairwise(edges))

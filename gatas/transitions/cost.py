@@ -42,27 +42,37 @@ class Cost:
 
     @property
     def num_bytes(self) -> float:
-        return table_bytes(self.num_entries, *self.entries.shape, self.entry_bytes)
+        return table_bytes(self.num_entries, self.entries.size, self.entry_bytes)
 
 
 def estimate_cost(graph: Graph, num_steps: int, targets: Ints | None = None, max_candidates: int | None = None) -> Cost:
     """Bound each row by its walks, and by the nodes of its component times the paths of each length."""
-    adjacency = sparse.csr_array(
-        (np.ones(graph.num_edges), graph.neighbour, graph.indptr), shape=(graph.num_nodes, graph.num_nodes)
-    )
+    walks = count_walks(graph, num_steps)
     component = components(graph)
     others = (np.bincount(component)[component] - 1).astype(np.float64)
-    walks = [np.ones(graph.num_nodes)]
-    entries = [np.ones(graph.num_nodes)]
-    with np.errstate(over="ignore"):
-        for step in range(1, num_steps + 1):
-            walks.append(adjacency @ walks[-1])
-            entries.append(np.minimum(walks[-1], others * float(graph.num_edge_types) ** step))
-    chosen = slice(None) if targets is None else targets
-    bound = np.stack(entries, axis=1)[chosen]
+    paths = float(graph.num_edge_types) ** np.arange(num_steps + 1)
+    bound = np.minimum(walks, np.maximum(others[:, None] * paths, [1.0] + [0.0] * num_steps))  # step 0: the self-loop
     if max_candidates is not None:
         bound = np.minimum(bound, max_candidates)
-    return Cost(np.sum(walks, axis=0)[chosen], bound, entry_bytes(graph.num_relations, num_steps))
+    chosen = slice(None) if targets is None else targets
+    return Cost(walks.sum(axis=1)[chosen], bound[chosen], entry_bytes(graph.num_relations, num_steps))
+
+
+def count_walks(graph: Graph, num_steps: int) -> NDArray[np.float64]:
+    """(N, C + 1) walks of each length from each node, visited nodes not avoided."""
+    shape = (graph.num_nodes, graph.num_nodes)
+    adjacency = sparse.csr_array((np.ones(graph.num_edges), graph.neighbour, graph.indptr), shape=shape)
+    walks = np.ones((graph.num_nodes, num_steps + 1))
+    for step in range(1, num_steps + 1):
+        walks[:, step] = adjacency @ walks[:, step - 1]
+    return walks
+
+
+def walks_cost(walks: NDArray[Any], max_candidates: int | None, bytes_per_entry: int) -> Cost:
+    """A cost by walks alone, for a few targets at a time."""
+    most = np.inf if max_candidates is None else max_candidates * walks.shape[1]
+    total = walks.sum(axis=1, dtype=np.float64)
+    return Cost(total, np.minimum(total, most)[:, None], bytes_per_entry)
 
 
 def path_dtype(num_relations: int, num_steps: int) -> type[np.signedinteger[Any]]:
@@ -76,9 +86,9 @@ def entry_bytes(num_relations: int, num_steps: int) -> int:
     return 4 + np.dtype(path_dtype(num_relations, num_steps)).itemsize + 4
 
 
-def table_bytes(num_entries: float, num_rows: int, num_levels: int, bytes_per_entry: int) -> float:
-    """A table with its offsets."""
-    return num_entries * bytes_per_entry + 8 * (num_rows * num_levels + 1)
+def table_bytes(num_entries: float, num_levels: int, bytes_per_entry: int) -> float:
+    """A table with the offset and the dropped mass of each (target, step)."""
+    return num_entries * bytes_per_entry + 12 * num_levels
 
 
 def available_memory() -> int:

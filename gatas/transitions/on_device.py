@@ -1,9 +1,11 @@
 """The same rows computed with torch, for a graph on a GPU: expand, mask, sort, add up; on a CPU for testing."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gatas.errors import TransitionError
@@ -71,7 +73,7 @@ def _to_device(graph: Graph, kind: Kind, device: torch.device) -> Edges:
     return Edges(graph.num_nodes, graph.num_relations, *tensors)
 
 
-def _blocks(walks: np.ndarray, num_nodes: int, kind: str) -> list[tuple[int, int]]:  # type: ignore[type-arg]
+def _blocks(walks: NDArray[np.float64], num_nodes: int, kind: str) -> list[tuple[int, int]]:
     """Ranges of targets within the limits on walks and on the table of visited nodes."""
     most_rows = max(1, BLOCK_VISITED // num_nodes)
     total = np.cumsum(walks)
@@ -87,7 +89,7 @@ def _blocks(walks: np.ndarray, num_nodes: int, kind: str) -> list[tuple[int, int
 
 def _block_rows(
     edges: Edges, targets: Tensor, num_steps: int, max_candidates: int | None, paths: torch.dtype
-) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+) -> tuple[NDArray[Any], ...]:
     """Counts by (row, step), nodes, paths, probabilities and dropped mass of one block, as numpy arrays."""
     rows = torch.arange(len(targets), device=targets.device)
     visited = torch.zeros(len(targets) * edges.num_nodes, dtype=torch.bool, device=targets.device)
@@ -157,7 +159,7 @@ def _likeliest(states: States, keep: int) -> tuple[States, States]:
     return States(*(column[chosen] for column in columns)), States(*(column[~chosen] for column in columns))
 
 
-def _nothing(num_steps: int) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+def _nothing(num_steps: int) -> tuple[NDArray[Any], ...]:
     return (
         np.empty(0, np.int64),
         np.empty(0, np.int32),

@@ -14,6 +14,7 @@ from gatas.graph.inputs import Ints, as_indices
 from gatas.graph.saved import graph_fingerprint, name_arrays, stored_names
 from gatas.graph.storage import open_store, write_store
 from gatas.transitions.build import Builder, Kind, Progress, Rows
+from gatas.transitions.cost import count_walks, entry_bytes, estimate_cost, walks_cost
 
 SHARD_ENTRIES = 1 << 26
 """Entries per stored shard at most, unless one row has more: some 600 MB."""
@@ -101,7 +102,8 @@ class Transitions:
 
             return cls(setting, (build_rows(graph, num_steps, kind, max_candidates, wanted, device),), chosen)
         builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
-        return cls(setting, (builder.rows(wanted, progress),), chosen)
+        cost = estimate_cost(graph, num_steps, wanted, max_candidates)
+        return cls(setting, (builder.rows(wanted, cost, progress),), chosen)
 
     @classmethod
     def open(cls, folder: str | Path, *, verify: bool = False) -> "Transitions":
@@ -201,6 +203,8 @@ class OnDemand:
     ) -> None:
         self.setting = Setting.of(graph, num_steps, kind, max_candidates)
         self._builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
+        self._walks = count_walks(graph, num_steps).astype(np.float32)
+        self._entry_bytes = entry_bytes(graph.num_relations, num_steps)
 
     def row(self, target: int) -> Row:
         """The candidates of one node."""
@@ -208,7 +212,8 @@ class OnDemand:
 
     def rows(self, targets: Any) -> Rows:
         """The candidates of several nodes, in the order asked for, which may repeat."""
-        return self._builder.rows(_checked_targets(targets, self.setting.num_nodes))
+        wanted = _checked_targets(targets, self.setting.num_nodes)
+        return self._builder.rows(wanted, walks_cost(self._walks[wanted], self.setting.max_candidates, self._entry_bytes))
 
 
 COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")
@@ -267,7 +272,8 @@ def _cut(rows: Rows, shard_entries: int) -> list[Rows]:
     """Shards of whole rows."""
     num_levels = rows.num_steps + 1
     ends = rows.indptr[::num_levels]
-    pieces, first = [], 0
+    pieces: list[Rows] = []
+    first = 0
     while first < rows.num_rows or not pieces:
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + shard_entries, side="right")) - 1)
         last = min(last, rows.num_rows)

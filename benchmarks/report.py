@@ -1,0 +1,64 @@
+"""A dated report beside the benchmarks: command, hardware, versions, tables."""
+
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+class Report:
+    """Lines of Markdown, shown as they are added and written at the end."""
+
+    def __init__(self, name: str, question: str, packages: Sequence[str]) -> None:
+        self.name, self.lines = name, [f"# {question}", ""]
+        cores = len(os.sched_getaffinity(0))
+        self.add(f"- date: {datetime.now(UTC):%Y-%m-%d}")
+        self.add(f"- command: `python -m benchmarks.{' '.join([Path(sys.argv[0]).stem, *sys.argv[1:]])}`")
+        self.add(f"- hardware: {processor()}, {cores} cores, {memory_gib():.0f} GiB")
+        self.add(f"- versions: Python {platform.python_version()}, " + ", ".join(f"{p} {version(p)}" for p in packages))
+
+    def add(self, line: str = "") -> None:
+        print(line, flush=True)
+        self.lines.append(line)
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        self.add()
+        self.add("| " + " | ".join(header) + " |")
+        self.add("|" + "---|" * len(header))
+        for row in rows:
+            self.add("| " + " | ".join(str(cell) for cell in row) + " |")
+        self.add()
+
+    def write(self) -> None:
+        path = FOLDER / f"{datetime.now(UTC):%Y-%m-%d}-{self.name}.md"
+        path.write_text("\n".join(self.lines).rstrip() + "\n")
+        print(f"written: {path.relative_to(FOLDER.parent)}")
+
+
+def median_seconds(work: Callable[[], Any], repeats: int) -> float:
+    """The median over several runs, each result let go before the next."""
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        result = work()
+        times.append(perf_counter() - start)
+        del result
+    return statistics.median(times)
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def memory_gib() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

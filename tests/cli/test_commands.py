@@ -1,0 +1,140 @@
+"""The commands as a person types them, in process."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatas.cli import main
+
+EDGES = "source,target,type,weight\nana,bo,knows,1\nbo,cy,knows,2\nana,cy,likes,1\ncy,cy,likes,1\nana,bo,knows,1\n"
+
+
+@pytest.fixture
+def edges(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text(EDGES)
+    return path
+
+
+@pytest.fixture
+def gatas(monkeypatch, capsys):
+    """Run a command; gives (exit code, standard output, standard error)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gatas", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "100")
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, out, err
+
+    return run
+
+
+def test_inspect_counts_what_is_there(gatas, edges):
+    code, out, _ = gatas("inspect", edges)
+    assert code == 0
+    lines = {" ".join(line.split()) for line in out.splitlines()}
+    assert {"nodes 3", "edges 4", "edge types 2", "components 1", "repeated edges (collapsed) 1"} <= lines
+    assert "self edges (kept, never walked) 1" in lines and "dangling nodes (no way out) 1" in lines
+    assert any(line.startswith("knows 2 2 2 1.0") for line in lines)
+
+
+def test_inspect_gives_machines_json(gatas, edges):
+    code, out, _ = gatas("inspect", edges, "--json")
+    content = json.loads(out)
+    assert code == 0 and content["num_nodes"] == 3 and content["num_self_edges"] == 1
+    assert set(content["transitions"]) == {"1", "2", "3"} and content["transitions"]["1"]["max_entries"] >= 6
+
+
+def test_inspect_reads_the_node_table(gatas, edges, tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,label,split,height\nana,x,train,1\nbo,y,train,2\ncy,x,test,3\ndi,y,test,4\n")
+    _, out, _ = gatas("inspect", edges, "--nodes", tmp_path / "nodes.csv", "--json")
+    content = json.loads(out)
+    assert (content["num_nodes"], content["feature_size"], content["num_isolated"]) == (4, 1, 1)
+    assert content["splits"] == {"train": 2, "test": 2}
+
+
+def test_inspect_knows_embedded_data_sets(gatas):
+    _, out, _ = gatas("inspect", "kinship", "--json")
+    assert [row["edge_type"] for row in json.loads(out)["degrees"]] == ["parent", "child", "spouse", "sibling"]
+
+
+def test_columns_can_be_named(gatas, tmp_path):
+    (tmp_path / "e.csv").write_text("from,to\n1,2\n")
+    _, out, _ = gatas("inspect", tmp_path / "e.csv", "--column", "source=from", "--column", "target=to", "--json")
+    assert json.loads(out)["num_edges"] == 1
+
+
+def test_transitions_are_built_and_shown_with_the_users_ids(gatas, edges, tmp_path):
+    code, out, _ = gatas("transitions", "build", edges, "--out", tmp_path / "t", "--steps", 2, "--inverse")
+    assert code == 0 and "3 rows" in out
+    code, out, _ = gatas("transitions", "show", tmp_path / "t", "bo")
+    assert code == 0 and "Candidates of bo" in out and "ana" in out and "knows⁻¹" in out
+    code, out, _ = gatas("transitions", "show", tmp_path / "t", "ana", "--json")
+    first = json.loads(out)["candidates"][0]
+    assert first == {"step": 0, "neighbour": "ana", "path": ["self"], "probability": 1.0}
+
+
+def test_candidates_left_out_of_sight_are_counted(gatas, edges, tmp_path):
+    gatas("transitions", "build", edges, "--out", tmp_path / "t", "--steps", 1, "--max-candidates", 1)
+    _, out, _ = gatas("transitions", "show", tmp_path / "t", "ana")
+    assert "dropped by max_candidates" in out and "0.3333" in out
+    gatas("transitions", "build", edges, "--out", tmp_path / "all", "--steps", 1)
+    _, out, _ = gatas("transitions", "show", tmp_path / "all", "ana", "--top", 1)
+    assert "… 1 more" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["inspect", "nowhere.csv"], "nowhere.csv does not exist"),
+        (["inspect", "corra"], "corra"),
+        (["inspect", "{edges}", "--column", "source"], "should read ours=yours"),
+        (["transitions", "build", "{edges}", "--out", "{folder}/t", "--steps", "0"], "num_steps is 0"),
+        (["transitions", "build", "{edges}", "--out", "{folder}", "--steps", "1"], "exists already"),
+        (["transitions", "show", "{folder}", "ana"], "has no manifest.json"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_1(gatas, edges, tmp_path, arguments, message):
+    filled = [argument.format(edges=edges, folder=tmp_path) for argument in arguments]
+    code, out, err = gatas(*filled)
+    assert code == 1 and out == "" and err.startswith("error: ") and err.count("\n") == 1 and message in err
+
+
+def test_an_unknown_node_gets_the_nearest_ones(gatas, edges, tmp_path):
+    gatas("transitions", "build", edges, "--out", tmp_path / "t")
+    code, _, err = gatas("transitions", "show", tmp_path / "t", "anna")
+    assert code == 1 and "no node has the id 'anna'" in err and "ana" in err
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_one_line_on_standard_error(gatas, tmp_path):
+    (tmp_path / "e.csv").write_text("source,target,note\n1,2,hello\n")
+    code, out, err = gatas("inspect", tmp_path / "e.csv", "--json")
+    assert code == 0 and json.loads(out) and err.startswith("warning: ") and "'note'" in err
+
+
+def test_the_demo_needs_nothing_and_draws_a_picture(gatas, tmp_path):
+    code, out, _ = gatas("demo", "--out", tmp_path / "demo")
+    assert code == 0 and "Candidates of image 42" in out and "alike⁻¹ → alike" in out
+    assert (tmp_path / "demo" / "neighbourhood.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_interrupted_build_leaves_nothing_behind(tmp_path):
+    generator = "import numpy as np; g = np.random.default_rng(0)\n"
+    generator += "print('source,target'); [print(f'{a},{b}') for a, b in g.integers(30000, size=(300000, 2))]"
+    edges = tmp_path / "edges.csv"
+    edges.write_text(subprocess.check_output([sys.executable, "-c", generator], text=True))
+    command = [str(Path(sys.executable).with_name("gatas")), "transitions", "build", str(edges), "--steps", "4"]
+    build = subprocess.Popen([*command, "--max-candidates", "50", "--out", str(tmp_path / "t")], stderr=subprocess.PIPE)
+    with pytest.raises(subprocess.TimeoutExpired):
+        build.communicate(timeout=6)  # well inside the build, which looks at 9·10⁹ edges
+    build.send_signal(signal.SIGINT)
+    _, err = build.communicate(timeout=60)
+    assert build.returncode != 0 and b"Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]

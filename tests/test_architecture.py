@@ -1,0 +1,78 @@
+"""Imports point one way, and heavy things stay in their rooms (STYLE: folders are the data flow)."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import gatas
+
+ROOT = Path(gatas.__file__).parent
+LAYERS = ("errors", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training", "inference",
+          "experiments", "serving", "scale", "cli")  # fmt: skip
+BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
+ALLOWED = {
+    "numba": ("gatas.transitions.kernels", "gatas.nn.ops"),
+    "triton": ("gatas.nn.ops",),
+    "ray": ("gatas.scale",),
+    "torch.distributed": ("gatas.scale",),
+    "rich": ("gatas.cli",),
+}
+
+
+def modules():
+    for path in sorted(ROOT.rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text())
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layer(name):
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def test_imports_point_one_way():
+    for module, tree in modules():
+        here = layer(module)
+        for name in imported(tree):
+            there = layer(name) if name.startswith("gatas.") else None
+            if here is None or there is None or there == here:
+                continue
+            assert LAYERS.index(there) < LAYERS.index(here), f"{module} imports {name}"
+            assert not {here, there} <= BESIDE, f"{module} imports {name}"
+
+
+def test_every_folder_is_a_known_storey():
+    assert {layer(module) for module, _ in modules()} - {None} <= set(LAYERS)
+
+
+def test_heavy_libraries_stay_in_their_rooms():
+    for module, tree in modules():
+        for name in imported(tree):
+            for library, rooms in ALLOWED.items():
+                if name == library or name.startswith(f"{library}."):
+                    assert module.startswith(rooms), f"{module} imports {library}"
+
+
+def test_only_the_command_line_prints():
+    for module, tree in modules():
+        calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert "print" not in calls or module.startswith("gatas.cli"), f"{module} prints"
+
+
+def test_importing_gatas_loads_nothing_heavy():
+    code = "import sys, gatas; print(sorted({'torch', 'numba', 'pyarrow', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_every_public_name_can_be_had():
+    assert all(getattr(gatas, name) is not None for name in gatas.__all__)
+    assert sorted(gatas.__all__) == gatas.__all__

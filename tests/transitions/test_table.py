@@ -1,0 +1,177 @@
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gatas.errors import StoreError, TransitionError
+from gatas.graph import Graph
+from gatas.transitions import OnDemand, Transitions
+from tests.transitions.oracles import entries, one_table, same_bytes
+from tests.transitions.test_properties import random_graph
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return random_graph(300, 1_200, 2, seed=11, inverse=True)
+
+
+@pytest.fixture(scope="module")
+def table(graph):
+    return Transitions.build(graph, 2)
+
+
+def test_rows_come_in_the_order_asked_for_and_may_repeat(graph, table):
+    rows = table.rows([7, 3, 7])
+    assert rows.num_rows == 3
+    for number, target in enumerate((7, 3, 7)):
+        span = slice(rows.indptr[number * 3], rows.indptr[number * 3 + 3])
+        row = table.row(target)
+        assert rows.node[span].tolist() == row.node.tolist()
+        assert rows.probability[span].tolist() == row.probability.tolist()
+        assert rows.step[span].tolist() == row.step.tolist()
+
+
+def test_on_demand_gives_the_tables_rows_to_the_bit(graph, table):
+    targets = [5, 299, 5, 0, 123]
+    assert same_bytes(OnDemand(graph, 2).rows(targets), table.rows(targets))
+
+
+@pytest.mark.parametrize("source", [Transitions.build, OnDemand])
+def test_no_targets_give_no_rows(graph, source):
+    assert source(graph, 2).rows([]).num_rows == 0
+
+
+def test_a_table_of_some_targets_holds_these_rows_only(graph, table):
+    some = Transitions.build(graph, 2, targets=[200, 4, 4, 17])
+    assert some.num_rows == 3
+    assert same_bytes(some.rows([17, 4]), table.rows([17, 4]))
+    with pytest.raises(TransitionError, match="node 5 has no row: the table was built for 3 of 300 nodes"):
+        some.row(5)
+
+
+def test_torch_builds_some_targets_too(graph, table):
+    some = Transitions.build(graph, 2, targets=[200, 4], device="cpu")
+    assert some.rows([4, 200]).node.tolist() == table.rows([4, 200]).node.tolist()
+
+
+@pytest.mark.parametrize("target", [-1, 300, 1.5, "a"])
+def test_a_target_that_is_no_node_is_refused(table, graph, target):
+    for source in (table, OnDemand(graph, 2)):
+        with pytest.raises(TransitionError, match="target"):
+            source.row(target)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"num_steps": 0}, "num_steps is 0; expected 1 or more"),
+        ({"kind": "steps"}, "kind is 'steps'"),
+        ({"max_candidates": 0}, "max_candidates is 0"),
+        ({"num_threads": 0}, "num_threads is 0"),
+        ({"device": "abacus"}, "the device 'abacus' cannot be used"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(graph, setting, message):
+    with pytest.raises(TransitionError, match=message):
+        Transitions.build(graph, **setting)
+
+
+def test_more_steps_than_the_graph_is_wide_add_nothing():
+    line = Graph.from_edges([0, 1], [1, 2])
+    assert entries(Transitions.build(line, 2), 0).keys() == {(0, 0, 0), (1, 1, 1), (2, 2, 5)}
+    assert Transitions.build(line, 9).num_entries == Transitions.build(line, 2).num_entries
+
+
+def test_path_ids_take_the_space_they_need(graph):
+    assert one_table(Transitions.build(graph, 2)).path.dtype == np.int16
+    assert one_table(Transitions.build(graph, 7, targets=[0], max_candidates=5)).path.dtype == np.int32
+    assert OnDemand(graph, 2).row(0).path.dtype == np.int64
+
+
+@pytest.mark.parametrize("shard_entries", [1, 1_000, 10**9])
+def test_a_saved_table_opens_to_the_same_rows(tmp_path, graph, table, shard_entries):
+    table.save(tmp_path / "t", shard_entries=shard_entries)
+    opened = Transitions.open(tmp_path / "t", verify=True)
+    assert len(opened.shards) == (1 if shard_entries == 10**9 else 300 if shard_entries == 1 else len(opened.shards))
+    assert opened.setting == table.setting
+    everything = np.arange(graph.num_nodes)
+    assert same_bytes(opened.rows(everything[::-1]), table.rows(everything[::-1]))
+
+
+def test_an_opened_table_is_mapped_and_read_only(tmp_path, table):
+    table.save(tmp_path / "t")
+    (shard,) = Transitions.open(tmp_path / "t").shards
+    base: Any = shard.probability
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        shard.probability[0] = 0
+
+
+def test_names_targets_and_dropped_mass_survive_the_trip(tmp_path):
+    graph = Graph.from_edges([0, 0, 0], [1, 2, 3], node_names=["a", "b", "c", "d"], edge_type_names=["knows"])
+    Transitions.build(graph, 1, targets=[0, 2], max_candidates=1).save(tmp_path / "t")
+    opened = Transitions.open(tmp_path / "t")
+    assert opened.targets is not None and opened.targets.tolist() == [0, 2]
+    assert opened.setting.relation_names == ("self", "knows")
+    assert opened.setting.node_names is not None and opened.setting.node_names.tolist() == ["a", "b", "c", "d"]
+    assert opened.row(0).dropped_mass == pytest.approx([0, 2 / 3])
+
+
+def test_a_table_of_nothing_can_be_saved(tmp_path, graph):
+    Transitions.build(graph, 2, targets=[]).save(tmp_path / "t")
+    assert Transitions.open(tmp_path / "t").num_rows == 0
+
+
+def test_a_damaged_table_is_refused(tmp_path, table):
+    table.save(tmp_path / "t")
+    path = tmp_path / "t" / "shard-00000-node.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="sha256"):
+        Transitions.open(tmp_path / "t", verify=True)
+    path.write_bytes(content[:-4])
+    with pytest.raises(StoreError, match="truncated or damaged"):
+        Transitions.open(tmp_path / "t")
+
+
+def test_a_table_is_not_a_graph(tmp_path, graph, table):
+    table.save(tmp_path / "t")
+    graph.save(tmp_path / "g")
+    with pytest.raises(StoreError, match="holds 'transitions', not 'graph'"):
+        Graph.open(tmp_path / "t")
+    with pytest.raises(StoreError, match="holds 'graph', not 'transitions'"):
+        Transitions.open(tmp_path / "g")
+
+
+def test_the_manifest_says_what_was_built(tmp_path, table):
+    table.save(tmp_path / "t")
+    manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
+    wanted = {"num_steps": 2, "kind": "walk", "max_candidates": None, "num_nodes": 300, "num_shards": 1}
+    assert wanted.items() <= manifest["parameters"].items()
+
+
+def test_graphs_that_differ_have_tables_that_say_so(table):
+    other = Transitions.build(random_graph(300, 1_200, 2, seed=12, inverse=True), 2)
+    assert other.setting.graph_fingerprint != table.setting.graph_fingerprint
+
+
+def test_progress_ends_at_one_and_never_falls(graph):
+    seen: list[float] = []
+    Transitions.build(graph, 2, num_threads=2, progress=seen.append)
+    assert seen == sorted(seen) and seen[-1] == 1.0
+
+
+def test_an_interrupted_build_stops_and_leaves_no_thread(graph):
+    import threading
+
+    def interrupt(share: float) -> None:
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        Transitions.build(graph, 2, num_threads=2, progress=interrupt)
+    assert threading.active_count() == before

@@ -1,0 +1,59 @@
+"""`max_candidates`: the likeliest are kept, the rest is accounted for."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+from gatas.transitions import OnDemand, Transitions
+from tests.transitions.conftest import typed_graphs
+from tests.transitions.oracles import entries, one_table
+from tests.transitions.test_properties import random_graph
+
+
+@settings(max_examples=60)
+@given(graph=typed_graphs(max_nodes=8), keep=st.integers(1, 4), device=st.sampled_from([None, "cpu"]))
+def test_the_likeliest_of_each_step_are_kept_and_the_rest_is_recorded(graph, keep, device):
+    full = Transitions.build(graph, 3)
+    cut = Transitions.build(graph, 3, max_candidates=keep, device=device)
+    for target in range(graph.num_nodes):
+        everything, kept = entries(full, target), entries(cut, target)
+        for step in range(4):
+            of_step = {key: p for key, p in everything.items() if key[0] == step}
+            chosen = {key: p for key, p in kept.items() if key[0] == step}
+            assert len(chosen) == min(keep, len(of_step))
+            assert chosen == approx({key: of_step[key] for key in chosen})  # nothing is renormalised
+            assert sorted(chosen.values()) == approx(sorted(of_step.values())[-len(chosen) :] if chosen else [])
+            lost = sum(of_step.values()) - sum(chosen.values())
+            assert cut.row(target).dropped_mass[step] == approx(lost, abs=1e-6)
+
+
+def test_a_cap_that_nothing_exceeds_changes_nothing():
+    graph = random_graph(200, 700, 2, seed=1)
+    full, capped = (one_table(Transitions.build(graph, 2, max_candidates=keep)) for keep in (None, 10_000))
+    assert full.probability.tobytes() == capped.probability.tobytes() and not capped.dropped_mass.any()
+
+
+def test_deeper_steps_do_not_depend_on_the_cap():
+    #   what is cut from step 1 is still walked through
+    graph = random_graph(200, 2_000, 1, seed=2)
+    full, cut = Transitions.build(graph, 2), Transitions.build(graph, 2, max_candidates=3)
+    for target in range(20):
+        best = sorted((p for (step, _, _), p in entries(full, target).items() if step == 2), reverse=True)[:3]
+        assert sorted((p for (s, _, _), p in entries(cut, target).items() if s == 2), reverse=True) == approx(best)
+
+
+@pytest.mark.parametrize("keep", [1, 2, 5, 64, 1_000])
+def test_kept_and_dropped_mass_make_one(keep):
+    graph = random_graph(500, 20_000, 2, seed=3)
+    rows = one_table(Transitions.build(graph, 2, max_candidates=keep))
+    level = np.repeat(np.arange(rows.num_rows * 3), np.diff(rows.indptr))
+    total = np.bincount(level, rows.probability, minlength=rows.num_rows * 3).reshape(-1, 3) + rows.dropped_mass
+    assert total[np.diff(rows.indptr).reshape(-1, 3) > 0] == approx(1, abs=1e-5)
+
+
+def test_on_demand_rows_are_cut_alike():
+    graph = random_graph(300, 3_000, 2, seed=4)
+    table, demand = Transitions.build(graph, 2, max_candidates=9), OnDemand(graph, 2, max_candidates=9)
+    assert all(entries(table, target) == entries(demand, target) for target in range(0, 300, 7))
