@@ -4,15 +4,15 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeTable
 from gatas.graph.inputs import Ints, as_array, as_indices, frozen
+from gatas.graph.nodes import Features
 
 Task = Literal["node classification", "multi-label node classification", "link prediction"]
 
@@ -30,9 +30,10 @@ class Pairs:
         for name in ("source", "edge_type", "target"):
             object.__setattr__(self, name, frozen(as_indices(getattr(self, name), name, f"{name} of pair {{}}".format)))
         label = as_array(self.label)
-        if not np.isin(label, (0, 1)).all():
-            at = int(np.argmin(np.isin(label, (0, 1))))
-            raise GraphError(f"pair {at}: label is {label[at]}; expected 1 for a link, 0 for none.")
+        usable = np.isin(label, (0, 1))
+        if not usable.all():
+            at = int(np.argmin(usable))
+            raise GraphError(f"pair {at}: label is {label.item(at)!r}; expected 1 for a link, 0 for none.")
         object.__setattr__(self, "label", frozen(label.astype(np.int8)))
         lengths = {len(self.source), len(self.edge_type), len(self.target), len(self.label)}
         if len(lengths) > 1:
@@ -52,7 +53,7 @@ class Dataset:
 
     name: str
     graph: Graph
-    features: NDArray[np.float32] | sparse.csr_array | None
+    features: Features | None
     labels: NDArray[Any] | None
     splits: Mapping[str, Any]
     task: Task
@@ -60,6 +61,8 @@ class Dataset:
     note: str = field(default="", repr=False)  # what a reader of results must know, such as "rebuilt labels"
 
     def __post_init__(self) -> None:
+        if self.task not in get_args(Task):
+            raise GraphError(f"{self.name}: there is no task {self.task!r}; expected one of {', '.join(get_args(Task))}.")
         if self.task == "link prediction":
             self._check_links()
             return
@@ -68,9 +71,9 @@ class Dataset:
         table = NodeTable(
             self.graph.num_nodes, features=self.features, labels=self.labels, class_names=self.names, splits=self.splits
         )
-        several = table.labels is not None and table.labels.ndim == 2
-        if several != (self.task == "multi-label node classification"):
-            raise GraphError(f"{self.name}: the task is {self.task}, but labels have shape {self.labels.shape}.")
+        assert table.labels is not None
+        if (table.labels.ndim == 2) != (self.task == "multi-label node classification"):
+            raise GraphError(f"{self.name}: the task is {self.task}, but labels have shape {table.labels.shape}.")
         for column in ("features", "labels", "splits"):
             object.__setattr__(self, column, getattr(table, column))
         object.__setattr__(self, "names", table.class_names)
@@ -87,6 +90,8 @@ class Dataset:
         for name, pairs in self.splits.items():
             if not isinstance(pairs, Pairs):
                 raise GraphError(f"{self.name}: the split {name!r} is a {type(pairs).__name__}; expected Pairs.")
+            if not len(pairs):
+                raise GraphError(f"{self.name}: the split {name!r} is empty. Leave it out, or give it pairs.")
             for column, limit in (
                 ("source", self.graph.num_nodes),
                 ("target", self.graph.num_nodes),
@@ -94,10 +99,10 @@ class Dataset:
             ):
                 values = getattr(pairs, column)
                 if values.max(initial=-1) >= limit:
-                    at = int(values.argmax())
+                    at = int(np.argmax(values >= limit))
                     raise GraphError(
-                        f"{self.name}, split {name!r}, pair {at}: {column} is {values[at]}, but only 0 to {limit - 1} are known. "
-                        "A node that the graph has never seen cannot be asked for."
+                        f"{self.name}, split {name!r}, pair {at}: {column} is {values[at]}, but only 0 to {limit - 1} are "
+                        "known. What the graph has never seen cannot be asked for: remove the pair, or add it to the graph."
                     )
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 
@@ -105,27 +110,35 @@ class Dataset:
         """Find held-out links that stand in the graph, and negatives that are links: warn of them, or refuse (`strict`)."""
         if self.task != "link prediction":
             return
-        known = self._keys(self.graph.source, self.graph.edge_type, self.graph.neighbour)
-        type_in_graph = np.array([_index(self.graph.edge_type_names, name) for name in self.names])
-        keys, found = {}, []
+        found = []
         for name, pairs in self.splits.items():
-            keys[name] = self._keys(pairs.source, type_in_graph[pairs.edge_type], pairs.target)
-            if name != "train" and (leaked := int(np.isin(keys[name][pairs.label == 1], known).sum())):
+            leaked = wrong = 0
+            for kind in np.unique(pairs.edge_type):
+                links, negatives = self._pairs_of(pairs, kind, 1), self._pairs_of(pairs, kind, 0)
+                known = self._edges_of(kind)
+                leaked += 0 if name == "train" else int(np.isin(links, known).sum())
+                asked = [self._pairs_of(other, kind, 1) for other in self.splits.values()]
+                wrong += int(np.isin(negatives, np.concatenate([known, *asked])).sum())
+            if leaked:
                 found.append(f"{leaked} links of {name!r} are edges of the graph, which gives the answer away")
-        links = np.concatenate([known, *(keys[name][pairs.label == 1] for name, pairs in self.splits.items())])
-        for name, pairs in self.splits.items():
-            if wrong := int(np.isin(keys[name][pairs.label == 0], links).sum()):
+            if wrong:
                 found.append(f"{wrong} negatives of {name!r} are links")
         if found and strict:
             raise GraphError(f"{self.name}: {'; '.join(found)}. Remove them, or accept them by strict=False.")
         if found:
             warnings.warn(f"{self.name}: {'; '.join(found)}.", GatasWarning, stacklevel=2)
 
-    def _keys(self, source: NDArray[Any], edge_type: NDArray[Any], target: NDArray[Any]) -> Ints:
-        """One number per triplet."""
-        num_nodes = self.graph.num_nodes
-        return (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
+    def _pairs_of(self, pairs: Pairs, kind: int, label: int) -> Ints:
+        """Pairs of one type as numbers."""
+        chosen = (pairs.edge_type == kind) & (pairs.label == label)
+        numbers: Ints = pairs.source[chosen] * self.graph.num_nodes + pairs.target[chosen]
+        return numbers
 
-
-def _index(names: tuple[str, ...], name: str) -> int:
-    return names.index(name) if name in names else len(names)  # a type without edges: nothing can leak through it
+    def _edges_of(self, kind: int) -> Ints:
+        """The graph's edges of an asked type as numbers; none if the graph does not have the type."""
+        name = self.names[kind]
+        if name not in self.graph.edge_type_names:
+            return np.empty(0, np.int64)
+        chosen = self.graph.edge_type == self.graph.edge_type_names.index(name)
+        numbers: Ints = self.graph.source[chosen].astype(np.int64) * self.graph.num_nodes + self.graph.neighbour[chosen]
+        return numbers

@@ -6,6 +6,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from gatas.datasets.dataset import Dataset
 from gatas.graph import Graph, NodeTable
+from gatas.graph.inputs import Ints
 
 NUM_NEIGHBOURS = 7
 LABELS_PER_CLASS = 10
@@ -31,7 +32,7 @@ def load() -> Dataset:
     return Dataset.from_graph(graph, name="digits")
 
 
-def _splits(labels: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def _splits(labels: Ints) -> dict[str, Ints]:
     order = np.random.default_rng(SEED).permutation(len(labels))
     train = np.concatenate([order[labels[order] == digit][:LABELS_PER_CLASS] for digit in range(10)])
     rest = order[~np.isin(order, train)]

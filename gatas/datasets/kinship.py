@@ -7,65 +7,23 @@ three known ones, each pair true or false by the complete family tree, whatever 
     uncle or aunt   parent → sibling             parent-in-law   spouse → parent
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gatas.datasets.dataset import Dataset, Pairs
+from gatas.errors import DatasetError
 from gatas.graph import SPLITS, Graph, Names
 
 KNOWN = ("parent", "child", "spouse", "sibling")
 ASKED = ("grandparent", "uncle or aunt", "cousin", "parent-in-law")
 SHARES = (0.7, 0.1, 0.2)
 GIVEN_NAMES = [
-    "Ada",
-    "Amir",
-    "Ana",
-    "Bo",
-    "Carl",
-    "Chen",
-    "Dina",
-    "Edda",
-    "Elif",
-    "Emil",
-    "Fatou",
-    "Finn",
-    "Greta",
-    "Hana",
-    "Hugo",
-    "Ida",
-    "Ines",
-    "Ivan",
-    "Jun",
-    "Kai",
-    "Kofi",
-    "Lena",
-    "Levi",
-    "Lin",
-    "Luca",
-    "Mara",
-    "Mei",
-    "Mila",
-    "Nia",
-    "Nils",
-    "Noor",
-    "Olga",
-    "Omar",
-    "Otto",
-    "Pia",
-    "Raj",
-    "Rosa",
-    "Sami",
-    "Sol",
-    "Tara",
-    "Timo",
-    "Uma",
-    "Vera",
-    "Wim",
-    "Yara",
-    "Zoe",
-]
+    "Ada", "Amir", "Ana", "Bo", "Carl", "Chen", "Dina", "Edda", "Elif", "Emil", "Fatou", "Finn", "Greta", "Hana",
+    "Hugo", "Ida", "Ines", "Ivan", "Jun", "Kai", "Kofi", "Lena", "Levi", "Lin", "Luca", "Mara", "Mei", "Mila",
+    "Nia", "Nils", "Noor", "Olga", "Omar", "Otto", "Pia", "Raj", "Rosa", "Sami", "Sol", "Tara", "Timo", "Uma",
+    "Vera", "Wim", "Yara", "Zoe",
+]  # fmt: skip
 
 Link = tuple[int, int]
 
@@ -112,6 +70,11 @@ def load() -> Dataset:
 
 def generate(*, num_couples: int = 80, num_generations: int = 5, missing: float = 0.1, seed: int = 0) -> Dataset:
     """Let families grow from `num_couples` over `num_generations`; each known fact is left out with chance `missing`."""
+    if num_couples < 2 or num_generations < 3 or not 0 <= missing < 1:
+        raise DatasetError(
+            f"{num_couples} couples over {num_generations} generations with {missing} missing were asked for; expected at "
+            "least 2 couples, 3 generations (or nobody has grandparents), and a share below 1."
+        )
     generator = np.random.default_rng(seed)
     families = grow(num_couples, num_generations, generator)
     graph = _known_graph(families, missing, generator)
@@ -198,16 +161,18 @@ def _splits(families: Families, generator: np.random.Generator) -> dict[str, Pai
         cuts = np.cumsum([round(share * len(pairs)) for share in SHARES[:-1]])
         for split, chosen in zip(SPLITS, np.split(order, cuts), strict=True):
             for source, target in (pairs[k] for k in chosen):
-                wrong = _stranger(families, source, target, {source, *true[source]}, generator)
+                wrong = _stranger(families, target, {source, *true[source]}, generator)
                 rows[split] += [(source, kind, target, 1), (source, kind, wrong, 0)]
     return {split: _as_pairs(listed) for split, listed in rows.items()}
 
 
-def _stranger(families: Families, source: int, target: int, excluded: Iterable[int], generator: np.random.Generator) -> int:
+def _stranger(families: Families, target: int, excluded: set[int], generator: np.random.Generator) -> int:
     """Someone of the target's generation, so that age alone does not tell links from others."""
     generation = families.generation[target]
-    candidates = [person for person, born in enumerate(families.generation) if born == generation]
-    return int(generator.choice([person for person in candidates if person not in set(excluded)]))
+    candidates = [person for person, born in enumerate(families.generation) if born == generation and person not in excluded]
+    if not candidates:
+        raise DatasetError("there are too few people to find one who is not related. Ask for more couples.")
+    return int(generator.choice(candidates))
 
 
 def _as_pairs(rows: list[tuple[int, int, int, int]]) -> Pairs:

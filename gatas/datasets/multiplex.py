@@ -43,18 +43,23 @@ def read(name: str, folder: Path) -> Dataset:
 
 
 def _read_lines(path: Path, num_columns: int) -> NDArray[np.int64]:
+    expected = f"{num_columns} whole numbers a line: type, source, target{', label' if num_columns == 4 else ''}"
     try:
+        if not path.stat().st_size:
+            raise ValueError("it is empty")
         lines: NDArray[np.int64] = np.loadtxt(path, dtype=np.int64, ndmin=2)
     except (OSError, ValueError) as error:
-        raise DatasetError(f"{path} could not be read: {error}") from error
+        raise DatasetError(f"{path} could not be read ({error}); expected {expected}.") from error
     if lines.shape[1] != num_columns:
-        raise DatasetError(f"{path} has {lines.shape[1]} columns; expected {num_columns}: type, source, target"
-                           f"{', label' if num_columns == 4 else ''}.")  # fmt: skip
+        raise DatasetError(f"{path} has {lines.shape[1]} columns; expected {expected}.")
+    if num_columns == 4 and not np.isin(lines[:, 3], (0, 1)).all():
+        row = int(np.argmin(np.isin(lines[:, 3], (0, 1))))
+        raise DatasetError(f"{path}, row {row + 1}: label is {lines[row, 3]}; expected 1 for a link, 0 for none.")
     return lines
 
 
 def _pairs(lines: NDArray[np.int64], ids: NDArray[Any], types: NDArray[Any]) -> Pairs:
-    label = lines[:, 3] if lines.shape[1] == 4 else np.ones(len(lines), np.int64)
+    label = lines[:, 3] if lines.shape[1] == 4 else np.ones(len(lines))
     return Pairs(
         np.searchsorted(ids, lines[:, 1]), np.searchsorted(types, lines[:, 0]), np.searchsorted(ids, lines[:, 2]),
         label.astype(np.int8),

@@ -1,8 +1,10 @@
 """Cora, Citeseer and Pubmed with the public split, read by PyG."""
 
+import pickle
 from pathlib import Path
 
 from gatas.datasets.dataset import Dataset
+from gatas.errors import DatasetError
 
 FOLDERS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 CLASSES = {
@@ -26,7 +28,11 @@ def read(name: str, folder: Path) -> Dataset:
 
     from gatas.graph.pyg import from_pyg
 
-    graph = from_pyg(read_planetoid_data(str(folder), name), undirected=True)
+    try:
+        data = read_planetoid_data(str(folder), name)
+    except (OSError, EOFError, ValueError, IndexError, pickle.UnpicklingError) as error:
+        raise DatasetError(f"{folder} does not hold the files ind.{name}.* as published: {error}. Restore them.") from error
+    graph = from_pyg(data, undirected=True)
     nodes = graph.nodes
     return Dataset(name, graph, nodes.features, nodes.labels, nodes.splits, "node classification", CLASSES[name])
 

@@ -1,7 +1,9 @@
 """Protein interactions in 24 tissues, inductive: 20 graphs to train on, 2 to validate, 2 to test."""
 
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from gatas.datasets.dataset import Dataset
 from gatas.errors import DatasetError
 from gatas.graph import SPLITS, Graph, NodeTable
+from gatas.graph.inputs import Floats
 
 SPLIT_OF_TISSUE = np.repeat([0, 1, 2], [20, 2, 2])
 REBUILT = "rebuilt labels: graph and features are the released ones, about 1 % of the label cells may differ"
@@ -20,13 +23,13 @@ def read_arrays(name: str, folder: Path) -> Dataset:
     labels_file = folder / "ppi_labels_rebuilt.npz"
     if not labels_file.is_file():
         raise DatasetError(f"{labels_file} is missing beside ppi_graph_feats.npz.")
-    with np.load(folder / "ppi_graph_feats.npz") as arrays, np.load(labels_file) as labelled:
+    with _loaded(folder / "ppi_graph_feats.npz") as arrays, _loaded(labels_file) as labelled:
         _expect(arrays, ("edges", "feats", "graph", "gene_row"), folder / "ppi_graph_feats.npz")
         _expect(labelled, ("labels", "go_term"), labels_file)
         tissue, edges = arrays["graph"].astype(np.int64), arrays["edges"]
         nodes = NodeTable(
             len(tissue),
-            features=_standardised(arrays["feats"].astype(np.float64), SPLIT_OF_TISSUE[tissue] == 0),
+            features=_standardised(arrays["feats"], SPLIT_OF_TISSUE[tissue] == 0),
             labels=labelled["labels"][arrays["gene_row"]],
             class_names=tuple(str(term) for term in labelled["go_term"]),
             splits={split: SPLIT_OF_TISSUE[tissue] == number for number, split in enumerate(SPLITS)},
@@ -36,12 +39,18 @@ def read_arrays(name: str, folder: Path) -> Dataset:
 
 
 def read_released(name: str, folder: Path) -> Dataset:
-    """From the files of `ppi.zip`, read by PyG."""
+    """From the files of `ppi.zip`, read by PyG. It writes what it made of them: not beside them, unless it did so before."""
     from torch_geometric.datasets import PPI
 
     from gatas.graph.pyg import from_pyg
 
-    parts = [list(PPI(str(folder), split=split)) for split in ("train", "val", "test")]
+    with TemporaryDirectory() as scratch:
+        (Path(scratch) / "raw").symlink_to((folder / "raw").absolute())
+        root = folder if (folder / "processed").is_dir() else scratch
+        try:
+            parts = [list(PPI(str(root), split=split)) for split in ("train", "val", "test")]
+        except (OSError, ValueError, KeyError, IndexError, RuntimeError) as error:
+            raise DatasetError(f"{folder} does not hold the files of ppi.zip: {error}. Restore them.") from error
     graph = from_pyg([data for part in parts for data in part], undirected=True)
     assert graph.graph_id is not None
     split = np.repeat(np.arange(3), [len(part) for part in parts])[graph.graph_id]
@@ -57,10 +66,18 @@ def download(name: str, cache: Path) -> None:
     PPI(str(cache / name))
 
 
-def _standardised(features: NDArray[np.float64], training: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _standardised(features: NDArray[Any], training: NDArray[np.bool_]) -> Floats:
     """Mean 0 and deviation 1 over the training nodes, as the common form of this data has it."""
     mean, deviation = features[training].mean(axis=0), features[training].std(axis=0)
-    return (features - mean) / np.where(deviation > 0, deviation, 1.0)
+    scaled: Floats = ((features - mean) / np.where(deviation > 0, deviation, 1.0)).astype(np.float32)
+    return scaled
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DatasetError(f"{path} could not be read: {error}. Restore it from a copy.") from error
 
 
 def _expect(arrays: Mapping[str, Any], names: tuple[str, ...], path: Path) -> None:

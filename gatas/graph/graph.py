@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ from gatas.graph.edges import (
     checked_range,
     collapsed,
     listed_edges,
+    numbered_types,
     with_inverse_types,
     with_reverses,
+    without_zeros,
 )
-from gatas.graph.inputs import Ints, Where, as_indices, frozen
-from gatas.graph.names import Names
-from gatas.graph.nodes import NodeTable, node_place
+from gatas.graph.inputs import Ints, Where, as_array, as_count, as_indices, frozen
+from gatas.graph.names import Names, as_number
+from gatas.graph.nodes import NOTHING_KNOWN, NodeTable, node_place
 
 SELF_LOOP = 0
 """Relation 0, added to every node (§3.1); relation k + 1 is the data's edge type k."""
@@ -42,21 +44,22 @@ class Graph:
     graph_id: NDArray[np.int32] | None = None  # (N,) from 0 on; no edge leaves its graph
     node_names: Names | None = None  # None: nodes are known by their numbers
     edge_type_names: tuple[str, ...] = ()
-    nodes: NodeTable = field(default=None)  # type: ignore[assignment]  # filled below: never None afterwards
+    nodes: NodeTable = NOTHING_KNOWN
     num_repeated: int = 0  # listed edges that were repeats of another
 
     def __post_init__(self) -> None:
+        for name in ("indptr", "neighbour", "edge_type", "weight", "graph_id"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, frozen(np.ascontiguousarray(as_array(array))))
         self._check_edges()
         self._check_nodes()
         if not self.edge_type_names:
             object.__setattr__(self, "edge_type_names", tuple(str(number) for number in range(self.num_edge_types)))
-        if len(self.edge_type_names) != self.num_edge_types or len(set(self.edge_type_names)) != self.num_edge_types:
-            raise GraphError(
-                f"{len(set(self.edge_type_names))} distinct edge type names were given for {self.num_edge_types} types."
-            )
-        for name in ("indptr", "neighbour", "edge_type", "weight", "graph_id"):
-            if (array := getattr(self, name)) is not None:
-                object.__setattr__(self, name, frozen(array))
+        if len(self.edge_type_names) != self.num_edge_types:
+            raise GraphError(f"{len(self.edge_type_names)} edge type names were given for {self.num_edge_types} types.")
+        if len(set(self.edge_type_names)) != self.num_edge_types:
+            twice = next(name for name in self.edge_type_names if self.edge_type_names.count(name) > 1)
+            raise GraphError(f"two edge types are named {twice!r}. Names must be distinct: rename one of them.")
 
     @classmethod
     def from_edges(
@@ -91,8 +94,8 @@ class Graph:
             raise GraphError(f"repeated is {repeated!r}; expected 'collapse' or 'count'.")
         edges = listed_edges(source, target, edge_type, weight, where)
         num_nodes = checked_range(edges, num_nodes, where)
-        compact, names = _numbered_types(edges.edge_type, num_edge_types, edge_type_names, where)
-        edges = collapsed(replace(edges, edge_type=compact), num_nodes, repeated)
+        types, names = numbered_types(edges.edge_type, num_edge_types, edge_type_names, where)
+        edges = collapsed(without_zeros(replace(edges, edge_type=types)), num_nodes, repeated)
         if inverse:
             edges = with_inverse_types(edges, len(names), num_nodes)
             names = (*names, *(f"{name}⁻¹" for name in names))
@@ -105,10 +108,10 @@ class Graph:
             edge_type=edges.edge_type.astype(np.int16 if len(names) < 2**15 else np.int32),
             num_edge_types=len(names),
             weight=edges.weight,
-            graph_id=None if graph_id is None else as_indices(graph_id, "graph", node_place).astype(np.int32),
+            graph_id=None if graph_id is None else _numbered_graphs(graph_id),
             node_names=Names.of(node_names) if node_names is not None and not isinstance(node_names, Names) else node_names,
             edge_type_names=names,
-            nodes=nodes if nodes is not None else NodeTable(num_nodes),
+            nodes=NOTHING_KNOWN if nodes is None else nodes,
             num_repeated=edges.num_repeated,
         )
 
@@ -154,15 +157,18 @@ class Graph:
 
     def name(self, node: int) -> int | str:
         """The id a user knows this node by."""
+        if not 0 <= node < self.num_nodes:
+            raise GraphError(f"there is no node {node}; nodes are numbered 0 to {self.num_nodes - 1}.")
         return int(node) if self.node_names is None else self.node_names[node]
 
     def find(self, name: int | str) -> int:
         """The node with this id; an integer written as text will do."""
         if self.node_names is not None:
             return int(self.node_names.find([name])[0])
-        if not str(name).isdecimal() or int(name) >= self.num_nodes:
+        number = as_number(name)
+        if number is None or not 0 <= number < self.num_nodes:
             raise GraphError(f"there is no node {name!r}; nodes are numbered 0 to {self.num_nodes - 1}.")
-        return int(name)
+        return number
 
     def __repr__(self) -> str:
         return (
@@ -172,22 +178,28 @@ class Graph:
         )
 
     def _check_edges(self) -> None:
-        indptr, neighbour = np.asarray(self.indptr), np.asarray(self.neighbour)
-        expected = (("indptr", indptr, "int64"), ("neighbour", neighbour, "int32"))
-        for name, array, dtype in expected:
-            if array.ndim != 1 or array.dtype != dtype:
-                raise GraphError(f"{name} has type {array.dtype} and shape {array.shape}; expected a vector of {dtype}.")
-        if self.edge_type.dtype not in (np.int16, np.int32):
-            raise GraphError(f"edge_type has type {self.edge_type.dtype}; expected int16 or int32.")
+        columns = (
+            ("indptr", self.indptr, ("int64",)),
+            ("neighbour", self.neighbour, ("int32",)),
+            ("edge_type", self.edge_type, ("int16", "int32")),
+            ("weight", self.weight, ("float32",)),
+        )
+        for name, array, dtypes in columns:
+            if array is not None and (array.ndim != 1 or array.dtype not in dtypes):
+                expected = " or ".join(dtypes)
+                raise GraphError(f"{name} has type {array.dtype} and shape {array.shape}; expected a vector of {expected}.")
+            if name in ("edge_type", "weight") and array is not None and array.size != self.num_edges:
+                raise GraphError(f"{name} has {array.size} values for {self.num_edges} edges. Give one per edge.")
+        object.__setattr__(self, "num_edge_types", as_count(self.num_edge_types, "num_edge_types"))
+        indptr = self.indptr
         if not 2 <= indptr.size <= MAX_NODES + 1:
             raise GraphError(f"the graph has {indptr.size - 1:,} nodes; expected 1 to {MAX_NODES:,}.")
-        if indptr[0] != 0 or indptr[-1] != neighbour.size or (np.diff(indptr) < 0).any():
-            raise GraphError(f"indptr must ascend from 0 to the number of edges, {neighbour.size}; it ends at {indptr[-1]}.")
-        for name in ("edge_type", "weight"):
-            column = getattr(self, name)
-            if column is not None and column.shape != neighbour.shape:
-                raise GraphError(f"{name} has {column.shape} values for {neighbour.size} edges.")
-        if neighbour.size:
+        if indptr[0] != 0 or indptr[-1] != self.num_edges or (indptr[1:] < indptr[:-1]).any():
+            raise GraphError(
+                f"indptr must ascend from 0 to the number of edges, {self.num_edges}; it starts at {indptr[0]}, ends at "
+                f"{indptr[-1]}{' and falls in between' if (indptr[1:] < indptr[:-1]).any() else ''}."
+            )
+        if self.num_edges:
             self._check_edge_values()
 
     def _check_edge_values(self) -> None:
@@ -212,45 +224,37 @@ class Graph:
                     raise GraphError("weights must be positive and finite.")
 
     def _check_nodes(self) -> None:
-        if self.nodes is None:
+        if self.nodes is NOTHING_KNOWN:
             object.__setattr__(self, "nodes", NodeTable(self.num_nodes))
         if self.nodes.num_nodes != self.num_nodes:
             raise GraphError(f"the node table has {self.nodes.num_nodes} rows, but the graph has {self.num_nodes} nodes.")
         if self.node_names is not None and len(self.node_names) != self.num_nodes:
             raise GraphError(f"{len(self.node_names)} node names were given for {self.num_nodes} nodes.")
-        if self.graph_id is None:
+        graph_id = self.graph_id
+        if graph_id is None:
             return
-        if self.graph_id.shape != (self.num_nodes,) or self.graph_id.min() < 0:
-            raise GraphError(f"graph_id has shape {self.graph_id.shape}; expected {self.num_nodes} numbers from 0 on.")
-        crossing = self.graph_id[self.source] != self.graph_id[self.neighbour]
+        if graph_id.dtype != np.int32 or graph_id.shape != (self.num_nodes,) or graph_id.min() < 0:
+            raise GraphError(
+                f"graph_id has type {graph_id.dtype} and shape {graph_id.shape}; expected {self.num_nodes} int32 from 0 on."
+            )
+        source = self.source
+        crossing = graph_id[source] != graph_id[self.neighbour]
         if crossing.any():
             at = int(np.argmax(crossing))
             raise GraphError(
-                f"the edge from node {self.source[at]} to node {self.neighbour[at]} joins two graphs. "
+                f"the edge from node {source[at]} to node {self.neighbour[at]} joins two graphs. "
                 "Put both nodes into one graph, or remove the edge."
             )
 
 
-def _numbered_types(
-    types: Ints, num_edge_types: int | None, names: Sequence[str], where: Where
-) -> tuple[Ints, tuple[str, ...]]:
-    """Edge types from 0 without gaps, and a name for each. A given number of types is taken as it is."""
-    if num_edge_types is None and names:
-        num_edge_types = len(names)
-    if num_edge_types is not None:
-        if types.size and types.max() >= num_edge_types:
-            at = int(types.argmax())
-            raise GraphError(
-                f"{where(at)} has type {types[at]}, but there are {num_edge_types} types (0 to {num_edge_types - 1}). "
-                f"Pass num_edge_types={types[at] + 1}, or renumber the types."
-            )
-        return types, tuple(names) or tuple(str(number) for number in range(num_edge_types))
-    used, compact = np.unique(types, return_inverse=True)
+def _numbered_graphs(graph_id: Any) -> NDArray[np.int32]:
+    """Graphs from 0 without gaps."""
+    given = as_indices(graph_id, "graph", node_place)
+    used, numbers = np.unique(given, return_inverse=True)
     if used.size and used[-1] >= used.size:
         warnings.warn(
-            f"edge types are numbered up to {used[-1]}, but only {used.size} occur; they were renumbered 0 to "
-            f"{used.size - 1} and keep their numbers as names. Pass num_edge_types to keep the numbers.",
+            f"graphs are numbered up to {used[-1]}, but only {used.size} occur; they were renumbered 0 to {used.size - 1}.",
             GatasWarning,
             stacklevel=3,
         )
-    return compact.astype(np.int64), tuple(str(number) for number in used)
+    return numbers.astype(np.int32)

@@ -1,5 +1,6 @@
 """Arrays as users hand them over: checked and copied to numpy, or refused with the place, the value and what to do."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +20,31 @@ FLOAT32 = np.finfo(np.float32)
 
 def as_array(values: Any) -> NDArray[Any]:
     """Numpy view of a list, an array or a tensor on any device; never the caller's to be changed."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values)
+    try:
+        if hasattr(values, "detach"):
+            values = values.detach().cpu()
+            values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:
+        raise GraphError(
+            f"a {type(values).__name__} could not be read as an array ({str(error).splitlines()[0]}). "
+            "Pass a list, a numpy array or a dense tensor, with rows of one length."
+        ) from error
+    if np.ma.is_masked(values):
+        at = int(np.argmax(np.ma.getmaskarray(values).ravel()))
+        raise GraphError(f"element {at} of the array is masked, so its value is missing. Fill it in, or remove it.")
+    return array
+
+
+def as_count(value: Any, what: str) -> int:
+    """A whole number ≥ 0, as a Python int: sums of these must not wrap."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = -1
+    if count < 0 or isinstance(value, bool):
+        raise GraphError(f"{what} is {value!r}; expected a whole number from 0 on.")
+    return count
 
 
 def as_indices(values: Any, what: str, where: Where) -> Ints:
@@ -33,14 +56,15 @@ def as_indices(values: Any, what: str, where: Where) -> Ints:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu":
         hint = "Cast whole numbers with .astype('int64')" if array.dtype.kind == "f" else "Pass whole numbers"
+        at = _first_odd(array)
         raise GraphError(
-            f"{what} has type {array.dtype} (first value {array[0]!r}); expected integers. "
+            f"{where(at)}: {what} is {array.item(at)!r}, of type {array.dtype}; expected integers. "
             f"{hint}, or use gatas.read_graph, which takes any ids."
         )
     if array.dtype == np.uint64 and int(array.max()) > np.iinfo(np.int64).max:
         at = int(array.argmax())
-        raise GraphError(f"{where(at)}: {what} {array[at]} does not fit into 63 bits. Renumber the nodes.")
-    indices = array.astype(np.int64)
+        raise GraphError(f"{where(at)}: {what} {array[at]} does not fit into 63 bits. Renumber from 0.")
+    indices = owned(array, np.int64)
     if indices.min() < 0:
         at = int(np.argmax(indices < 0))
         raise GraphError(f"{where(at)}: {what} is {indices[at]}, but ids start at 0. Remove the row or renumber.")
@@ -55,10 +79,9 @@ def as_weights(values: Any, where: Where) -> Floats:
     if array.size == 0:
         return np.empty(0, np.float32)
     if array.dtype.kind not in "iuf":
-        raise GraphError(f"weight has type {array.dtype} (first value {array[0]!r}); expected numbers.")
+        raise GraphError(f"{where(0)}: weight is {array.item(0)!r}, of type {array.dtype}; expected numbers.")
     wide = array.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        usable = (wide == 0) | ((wide >= FLOAT32.tiny) & (wide <= FLOAT32.max))  # NaN compares false
+    usable = (wide == 0) | ((wide >= FLOAT32.tiny) & (wide <= FLOAT32.max))  # NaN compares false
     if not usable.all():
         at = int(np.argmin(usable))
         raise GraphError(
@@ -79,11 +102,8 @@ def as_features(values: Any, num_nodes: int, where: Where) -> Floats:
         )
     if array.dtype.kind not in "iufb":
         raise GraphError(f"features have type {array.dtype}; expected numbers.")
-    if array.dtype == np.float32 and not array.flags.writeable:
-        features = array  # mapped from a file, perhaps larger than memory: no copy
-    else:
-        with np.errstate(over="ignore"):
-            features = array.astype(np.float32)
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused below
+        features = owned(array, np.float32)
     for first in range(0, num_nodes, rows := max(1, (1 << 22) // max(1, array.shape[1]))):
         finite = np.isfinite(features[first : first + rows])
         if not finite.all():
@@ -95,8 +115,20 @@ def as_features(values: Any, num_nodes: int, where: Where) -> Floats:
     return features
 
 
+def owned(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """A copy as `dtype`; what has it already and cannot be written to (mapped, perhaps larger than memory) stays."""
+    return array if array.dtype == dtype and not array.flags.writeable else array.astype(dtype)
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """A view that cannot be written through; the graph's arrays are shared by everything downstream."""
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def _first_odd(array: NDArray[Any]) -> int:
+    """The first element that is no whole number, or 0: what a user most wants to see."""
+    if array.dtype.kind != "f":
+        return 0
+    return int(np.argmax(~(np.floor(array) == array)))

@@ -1,5 +1,6 @@
 """The ids that users know nodes by, integers or strings, and their way back."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -13,6 +14,11 @@ from numpy.typing import NDArray
 from gatas.errors import GraphError
 from gatas.graph.inputs import Ints, frozen
 
+WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
+"""Text that reads the same after a trip through int64 (if it fits): not "007", not "+1"."""
+
+FEW = 8  # names that are looked up one by one: cheaper than a hash table of all ids
+
 
 @dataclass(frozen=True, eq=False)
 class Names:
@@ -24,23 +30,23 @@ class Names:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_column", self._as_arrow())
-        if len(self._column) and self._column.null_count == 0:
-            distinct = pc.count_distinct(self._column).as_py()
-            if distinct != len(self._column):
-                name = next(name for name, count in _counts(self._column) if count > 1)
-                raise GraphError(f"the id {name!r} names more than one node. Ids must be distinct.")
+        if pc.count_distinct(self._column).as_py() != len(self._column):
+            counts = pc.value_counts(self._column)
+            name = counts.field("values")[pc.index(pc.greater(counts.field("counts"), 1), True).as_py()].as_py()
+            raise GraphError(f"the id {name!r} names more than one node. Ids must be distinct.")
 
     @classmethod
     def of(cls, names: Iterable[int] | Iterable[str] | pa.Array | NDArray[Any]) -> "Names":
         """From integers or from strings, not both."""
         try:
             column = names if isinstance(names, pa.Array) else pa.array(_listed(names))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise GraphError(f"ids must all be integers or all be strings ({error}).") from error
+            column = column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
+        except (pa.ArrowException, UnicodeError, OverflowError, TypeError) as error:
+            raise GraphError(f"ids must all be integers below 2^63 or all be text ({error}).") from error
         if column.null_count:
-            raise GraphError(f"id {column.is_null().index(True).as_py()} is missing. Every node needs an id.")
+            raise GraphError(f"the id of node {column.is_null().index(True).as_py()} is missing. Every node needs an id.")
         if pa.types.is_integer(column.type):
-            return cls(frozen(column.cast(pa.int64()).to_numpy(zero_copy_only=False)))
+            return cls(frozen(column.to_numpy(zero_copy_only=False)))
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             text = pa.concat_arrays([column.cast(pa.large_string())])  # a copy whose offsets start at 0
             _, offsets, data = text.buffers()
@@ -49,14 +55,18 @@ class Names:
             return cls(frozen(starts), frozen(content[: starts[-1]]))
         if len(column) == 0:
             return cls(np.empty(0, np.int64))
-        raise GraphError(f"ids are of type {column.type}; expected integers or strings.")
+        raise GraphError(f"ids are of type {column.type} (first value {column[0].as_py()!r}); expected integers or text.")
 
     def _as_arrow(self) -> Any:
+        if self.values.dtype != np.int64 or self.values.ndim != 1:
+            raise GraphError(f"ids have type {self.values.dtype} and shape {self.values.shape}; expected a vector of int64.")
         if self.bytes is None:
             return pa.array(self.values)
-        buffers = [None, pa.py_buffer(np.ascontiguousarray(self.values)), pa.py_buffer(self.bytes)]
-        column = pa.Array.from_buffers(pa.large_string(), len(self.values) - 1, buffers)
+        if self.values.size == 0 or self.bytes.dtype != np.uint8 or self.bytes.ndim != 1:
+            raise GraphError("the stored ids are damaged: expected offsets from 0 on, and bytes.")
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(self.values)), pa.py_buffer(np.ascontiguousarray(self.bytes))]
         try:
+            column = pa.Array.from_buffers(pa.large_string(), len(self.values) - 1, buffers)
             column.validate(full=True)  # the bytes may come from a file
         except pa.ArrowInvalid as error:
             raise GraphError(f"the stored ids are damaged ({error}).") from error
@@ -66,12 +76,14 @@ class Names:
         return len(self._column)
 
     def __getitem__(self, node: int) -> int | str:
-        name: int | str = self._column[int(node)].as_py()
-        return name
+        return self.take([node])[0]
 
     def take(self, nodes: Any) -> list[int | str]:
         """The ids of several nodes."""
-        names: list[int | str] = self._column.take(pa.array(np.asarray(nodes, np.int64))).to_pylist()
+        try:
+            names: list[int | str] = self._column.take(pa.array(np.asarray(nodes, np.int64))).to_pylist()
+        except pa.ArrowIndexError as error:
+            raise GraphError(f"nodes are numbered 0 to {len(self) - 1} ({error}).") from error
         return names
 
     def tolist(self) -> list[int | str]:
@@ -79,24 +91,35 @@ class Names:
         return list(self._column.to_pylist())
 
     def find(self, names: Sequence[int | str]) -> Ints:
-        """The nodes that carry these ids."""
-        wanted = pa.array(names)
-        if self.bytes is None and pa.types.is_string(wanted.type):
-            wanted = pa.array([int(name) if name.lstrip("-").isdecimal() else None for name in names], pa.int64())
-        elif self.bytes is not None and pa.types.is_integer(wanted.type):
-            wanted = pa.array([str(name) for name in names])
-        found = pc.index_in(wanted.cast(self._column.type), value_set=self._column)
-        if found.null_count:
-            missing = names[found.is_null().index(True).as_py()]
+        """The nodes that carry these ids; integers may be written as text, and text that is a number as an integer."""
+        wanted = pa.array([as_number(name) if self.bytes is None else _as_text(name) for name in names], self._column.type)
+        if len(wanted) <= FEW:
+            found = np.array([pc.index(self._column, name).as_py() if name.is_valid else -1 for name in wanted], np.int64)
+        else:
+            found = pc.fill_null(pc.index_in(wanted, value_set=self._column), -1).to_numpy().astype(np.int64)
+        if (found < 0).any():
+            missing = names[int(np.argmax(found < 0))]
             near = get_close_matches(str(missing), [str(name) for name in self._column[:100_000].to_pylist()], n=3)
             hint = f" Nearest known: {', '.join(near)}." if near else ""
             raise GraphError(f"no node has the id {missing!r}.{hint}")
-        return found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return found
+
+
+def as_number(name: object) -> int | None:
+    """An int64, also where it is written as text; None for anything else: 1.0, True and "007" are no integer ids."""
+    if isinstance(name, str):
+        name = int(name) if re.match(WHOLE_NUMBER, name) else None
+    if isinstance(name, bool) or not isinstance(name, int | np.integer):
+        return None
+    return int(name) if -(2**63) <= int(name) < 2**63 else None
+
+
+def _as_text(name: object) -> str | None:
+    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+        return None
+    text = str(name)
+    return text if text.encode("utf-8", "ignore").decode() == text else None  # half a surrogate pair names nothing
 
 
 def _listed(names: Any) -> Any:
     return names if isinstance(names, np.ndarray) else list(names)
-
-
-def _counts(column: Any) -> list[tuple[Any, int]]:
-    return [(row["values"].as_py(), row["counts"].as_py()) for row in pc.value_counts(column)]

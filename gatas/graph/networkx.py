@@ -1,5 +1,6 @@
 """Graphs of NetworkX, in and out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import networkx as nx
@@ -9,28 +10,25 @@ from gatas.graph.graph import Graph
 from gatas.graph.names import Names
 
 
-def from_networkx(graph: nx.Graph, *, edge_type: str = "type", weight: str = "weight", inverse: bool = False) -> Graph:
+def from_networkx(graph: "nx.Graph[Any]", *, edge_type: str = "type", weight: str = "weight", inverse: bool = False) -> Graph:
     """Any NetworkX graph; `edge_type` and `weight` name edge attributes. Undirected graphs get both directions."""
     names = list(graph.nodes)
     number = {name: index for index, name in enumerate(names)}
     edges = list(graph.edges(data=True))
-    types = [attributes.get(edge_type) for _, _, attributes in edges]
-    weights = [attributes.get(weight) for _, _, attributes in edges]
-    for what, values in ((edge_type, types), (weight, weights)):
-        if any(value is None for value in values) and any(value is not None for value in values):
-            raise GraphError(f"only some edges have the attribute {what!r}. Give it to all of them, or to none.")
-    typed, weighted = bool(types) and types[0] is not None, bool(weights) and weights[0] is not None
-    kinds = sorted({str(kind) for kind in types}) if typed else []
+    types = _attribute(edges, edge_type)
+    kinds = [] if types is None else _kinds(types)
+    code = {kind: index for index, kind in enumerate(kinds)}
     return Graph.from_edges(
         [number[source] for source, _, _ in edges],
         [number[target] for _, target, _ in edges],
-        [kinds.index(str(kind)) for kind in types] if typed else None,
+        None if types is None else [code[kind] for kind in types],
         num_nodes=len(names),
-        weight=weights if weighted else None,
+        weight=_attribute(edges, weight),
         inverse=inverse,
         undirected=not graph.is_directed(),
-        node_names=None if names == list(range(len(names))) else Names.of(names),
-        edge_type_names=kinds,
+        node_names=None if _are_numbers(names) else Names.of(names),
+        edge_type_names=[str(kind) for kind in kinds],
+        where=lambda edge: f"the edge from {edges[edge][0]!r} to {edges[edge][1]!r}",
     )
 
 
@@ -45,3 +43,33 @@ def to_networkx(graph: Graph) -> "nx.MultiDiGraph[Any]":
     ):
         result.add_edge(names[source], names[target], type=graph.edge_type_names[kind], **weight)
     return result
+
+
+def _attribute(edges: Sequence[tuple[Any, Any, dict[str, Any]]], name: str) -> list[Any] | None:
+    """An attribute of all edges, or None if none of them has it."""
+    values = [attributes.get(name) for _, _, attributes in edges]
+    missing = [value is None for value in values]
+    if all(missing):
+        return None
+    if any(missing):
+        source, target, _ = edges[missing.index(True)]
+        raise GraphError(
+            f"the edge from {source!r} to {target!r} lacks the attribute {name!r}, which others have. "
+            "Give it to all edges, or to none."
+        )
+    return values
+
+
+def _kinds(types: Sequence[Any]) -> list[Any]:
+    """The distinct edge types in ascending order, all numbers or all text."""
+    if len({isinstance(kind, str) for kind in types}) > 1:
+        raise GraphError("edge types must be of one kind, but some are text and some are not. Make all of them text.")
+    try:
+        return sorted(set(types))
+    except TypeError as error:
+        raise GraphError(f"edge types cannot be put in order ({error}). Use text or integers.") from error
+
+
+def _are_numbers(names: Sequence[Any]) -> bool:
+    """Whether nodes are 0, 1, 2 … in order; 0.0 and False are equal to 0, but not the same id."""
+    return all(type(name) is int and name == index for index, name in enumerate(names))

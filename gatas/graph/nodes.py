@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gatas.errors import GatasWarning, GraphError
-from gatas.graph.inputs import Ints, as_array, as_features, as_indices, frozen
+from gatas.graph.inputs import Floats, Ints, as_array, as_features, as_indices, frozen, owned
 
 UNLABELLED = -1
 SPLITS = ("train", "valid", "test")
+MAX_CLASSES = 2**20
+
+Features = Floats | sparse.csr_array
 
 
 def node_place(row: int) -> str:
@@ -31,7 +34,7 @@ class NodeTable:
     """
 
     num_nodes: int
-    features: NDArray[np.float32] | sparse.csr_array | None = None
+    features: Features | None = None
     labels: NDArray[Any] | None = None  # (N,) int64 with -1 for unlabelled, or (N, L) uint8 for several labels at once
     class_names: tuple[str, ...] = ()
     splits: Mapping[str, Ints] = field(default_factory=dict)
@@ -57,22 +60,50 @@ class NodeTable:
         indices = as_indices(types, "node type", node_place)
         if len(indices) != self.num_nodes:
             raise GraphError(f"node_type has {len(indices)} values, but the graph has {self.num_nodes} nodes.")
-        if indices.max(initial=-1) >= len(self.node_type_names):
-            raise GraphError(f"node_type {indices.max()} has no name; {len(self.node_type_names)} names were given.")
-        return frozen(indices.astype(np.int16))
+        if indices.max(initial=-1) >= min(len(self.node_type_names), 2**15):
+            raise GraphError(
+                f"node_type {indices.max()} has no name; {len(self.node_type_names)} names were given (at most {2**15:,})."
+            )
+        return frozen(owned(indices, np.int16))
 
 
-def check_features(features: Any, num_nodes: int) -> NDArray[np.float32] | sparse.csr_array:
+def check_features(features: Any, num_nodes: int) -> Features:
     """Dense or sparse (N, F) float32 features."""
     if not sparse.issparse(features):
         return frozen(as_features(features, num_nodes, node_place))
-    matrix = sparse.csr_array(features).astype(np.float32)
-    if matrix.shape[0] != num_nodes:
-        raise GraphError(f"features have {matrix.shape[0]} rows, but the graph has {num_nodes} nodes.")
+    given: Any = features
+    if given.ndim != 2 or given.dtype.kind not in "iufb":
+        raise GraphError(f"features have shape {given.shape} and type {given.dtype}; expected a matrix of numbers.")
+    if given.shape[0] != num_nodes:
+        raise GraphError(
+            f"features have {given.shape[0]} rows, but the graph has {num_nodes} nodes. Give one row per node, in node order."
+        )
+    matrix = _canonical(given)
     if not np.isfinite(matrix.data).all():
-        row = int(np.searchsorted(matrix.indptr, np.argmin(np.isfinite(matrix.data)), side="right")) - 1
-        raise GraphError(f"node {row} has a feature that is not finite. Fill or drop missing values first.")
+        at = int(np.argmin(np.isfinite(matrix.data)))
+        row, column = int(np.searchsorted(matrix.indptr, at, side="right")) - 1, matrix.indices[at]
+        raise GraphError(
+            f"{node_place(row)}: feature column {column} is {matrix.data[at]}, which is not a finite float32. "
+            "Fill or drop missing values first."
+        )
     return matrix
+
+
+def _canonical(given: Any) -> sparse.csr_array:
+    """A read-only CSR matrix, its columns ascending and each at most once; it may come from a damaged file."""
+    matrix: Any = sparse.csr_array(given)
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise GraphError(f"the sparse features are malformed: {error}.") from error
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float32, copy=matrix.data.flags.writeable)  # what is mapped from a file stays there
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    matrix.data, matrix.indices, matrix.indptr = frozen(matrix.data), frozen(matrix.indices), frozen(matrix.indptr)
+    canonical: sparse.csr_array = matrix
+    return canonical
 
 
 def check_labels(labels: Any, num_nodes: int, num_classes: int | None) -> NDArray[Any]:
@@ -83,24 +114,33 @@ def check_labels(labels: Any, num_nodes: int, num_classes: int | None) -> NDArra
             f"labels have shape {array.shape}, but the graph has {num_nodes} nodes; expected ({num_nodes},) class numbers "
             f"or ({num_nodes}, labels) zeros and ones."
         )
-    if array.ndim == 2:
-        wrong = (array != 0) & (array != 1)
-        if wrong.any():
-            row, column = (int(at[0]) for at in np.nonzero(wrong))
-            raise GraphError(f"node {row}: label {column} is {array[row, column]}; expected 0 or 1.")
-        return frozen(array.astype(np.uint8))
+    return frozen(_label_sets(array, num_classes) if array.ndim == 2 else _classes(array, num_classes))
+
+
+def _label_sets(array: NDArray[Any], num_classes: int | None) -> NDArray[np.uint8]:
+    if array.dtype.kind not in "iufb":
+        raise GraphError(f"labels have type {array.dtype}; expected a matrix of zeros and ones.")
+    if num_classes is not None and array.shape[1] != num_classes:
+        raise GraphError(f"labels have {array.shape[1]} columns, but there are {num_classes} class names. Give one per column.")
+    wrong = (array != 0) & (array != 1)
+    if wrong.any():
+        row, column = (int(at[0]) for at in np.nonzero(wrong))
+        raise GraphError(f"{node_place(row)}: label {column} is {array[row, column]}; expected 0 or 1.")
+    return owned(array, np.uint8)
+
+
+def _classes(array: NDArray[Any], num_classes: int | None) -> Ints:
     if array.dtype.kind not in "iu":
         raise GraphError(
-            f"labels have type {array.dtype} (first value {array[0] if array.size else None!r}); expected integers, "
-            "-1 for nodes without a label."
+            f"labels have type {array.dtype} (first value {array.item(0) if array.size else None!r}); expected integers, "
+            "-1 for nodes without a label. Cast whole numbers with .astype('int64')."
         )
-    classes = array.astype(np.int64)
-    wrong = (classes < UNLABELLED) | (classes >= (num_classes if num_classes is not None else np.inf))
+    wrong = (array < UNLABELLED) | (array >= (MAX_CLASSES if num_classes is None else num_classes))
     if wrong.any():
         at = int(np.argmax(wrong))
-        known = f"0 to {num_classes - 1}" if num_classes is not None else "0 and up"
-        raise GraphError(f"node {at}: label is {array[at]}; expected {known}, or -1 for a node without a label.")
-    return frozen(classes)
+        known = f"0 to {(MAX_CLASSES if num_classes is None else num_classes) - 1}"
+        raise GraphError(f"{node_place(at)}: label is {array[at]}; expected {known}, or -1 for a node without a label.")
+    return owned(array, np.int64)
 
 
 def check_splits(splits: Mapping[str, Any], num_nodes: int, labels: NDArray[Any] | None) -> Mapping[str, Ints]:
@@ -118,18 +158,25 @@ def check_splits(splits: Mapping[str, Any], num_nodes: int, labels: NDArray[Any]
                 "what is tested into training; put it into one."
             )
         owner[nodes] = number
-    if labels is not None and labels.ndim == 1 and "train" in checked:
-        unlabelled = int((labels[checked["train"]] == UNLABELLED).sum())
-        if unlabelled:
-            warnings.warn(f"{unlabelled} training nodes have no label and teach nothing.", GatasWarning, stacklevel=4)
-        absent = np.setdiff1d(labels[labels >= 0], labels[checked["train"]])
-        if absent.size:
-            warnings.warn(
-                f"{absent.size} classes have no training node (the first is {absent[0]}); none can be predicted.",
-                GatasWarning,
-                stacklevel=4,
-            )
+    if labels is not None and "train" in checked:
+        _warn_of_untaught(labels, labels[checked["train"]])
     return MappingProxyType(checked)
+
+
+def _warn_of_untaught(labels: NDArray[Any], training: NDArray[Any]) -> None:
+    """Count the training nodes without a label, and the classes without a training node."""
+    if labels.ndim == 2:
+        absent = np.flatnonzero(labels.any(axis=0) & ~training.any(axis=0))
+    else:
+        absent = np.setdiff1d(labels[labels >= 0], training)
+        if unlabelled := int((training == UNLABELLED).sum()):
+            warnings.warn(f"{unlabelled} training nodes have no label and teach nothing.", GatasWarning, stacklevel=6)
+    if absent.size:
+        warnings.warn(
+            f"{absent.size} classes have no training node (the first is {absent[0]}); none can be predicted.",
+            GatasWarning,
+            stacklevel=6,
+        )
 
 
 def _split_indices(name: str, split: Any, num_nodes: int) -> Ints:
@@ -140,7 +187,15 @@ def _split_indices(name: str, split: Any, num_nodes: int) -> Ints:
         return frozen(np.flatnonzero(array))
     nodes = as_indices(array, "node", lambda at: f"split {name!r}, entry {at}")
     if nodes.size and nodes.max() >= num_nodes:
-        raise GraphError(f"the split {name!r} holds node {nodes.max()}, but the graph has {num_nodes} nodes.")
-    if np.unique(nodes).size != nodes.size:
-        raise GraphError(f"the split {name!r} holds a node more than once.")
+        at = int(np.argmax(nodes >= num_nodes))
+        raise GraphError(
+            f"split {name!r}, entry {at}: node is {nodes[at]}, but the graph has {num_nodes} nodes (0 to {num_nodes - 1})."
+        )
+    counts = np.bincount(nodes, minlength=num_nodes)
+    if counts.max(initial=0) > 1:
+        raise GraphError(f"the split {name!r} holds node {counts.argmax()} more than once. Keep it once.")
     return frozen(nodes)
+
+
+NOTHING_KNOWN = NodeTable(0)
+"""What a graph starts from when no table is given."""

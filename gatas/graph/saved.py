@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from gatas.errors import GraphError, StoreError
 from gatas.graph.graph import Graph
 from gatas.graph.names import Names
-from gatas.graph.nodes import NodeTable
+from gatas.graph.nodes import Features, NodeTable
 from gatas.graph.storage import Store, fingerprint, open_store, write_store
 
 Arrays = dict[str, NDArray[Any]]
@@ -25,6 +26,15 @@ def save_graph(graph: Graph, folder: Path, *, overwrite: bool = False) -> None:
 def open_graph(folder: Path, *, verify: bool = False) -> Graph:
     """Map a graph; its structure is checked as for any other graph."""
     store = open_store(folder, "graph", verify=verify)
+    try:
+        return _assembled(store)
+    except StoreError:
+        raise
+    except (GraphError, ValueError, TypeError) as error:
+        raise StoreError(f"{folder} is damaged: {error} Restore it from a copy, or write it again.") from error
+
+
+def _assembled(store: Store) -> Graph:
     arrays = store.arrays
     return Graph(
         indptr=store.array("indptr"),
@@ -45,6 +55,13 @@ def graph_fingerprint(graph: Graph) -> str:
     return fingerprint(*_parts(graph))
 
 
+def structure_fingerprint(graph: Graph) -> str:
+    """A hash of edges, types and weights: what transitions depend on. Features may be too large to read for it."""
+    arrays, _ = _parts(graph)
+    structure: Arrays = {name: arrays[name] for name in ("indptr", "neighbour", "edge_type", "weight") if name in arrays}
+    return fingerprint(structure, {"edge_type_names": list(graph.edge_type_names)})
+
+
 def name_arrays(names: Names | None) -> Arrays:
     """The arrays that hold node names, in a graph's folder or a table's."""
     if names is None:
@@ -59,6 +76,8 @@ def stored_names(arrays: Mapping[str, NDArray[Any]]) -> Names | None:
     if "node_names" in arrays:
         return Names(arrays["node_names"])
     if "node_name_offsets" in arrays:
+        if "node_name_bytes" not in arrays:
+            raise StoreError("node_name_offsets.npy is there without node_name_bytes.npy: the folder is damaged.")
         return Names(arrays["node_name_offsets"], arrays["node_name_bytes"])
     return None
 
@@ -77,8 +96,8 @@ def _parts(graph: Graph) -> tuple[Arrays, dict[str, Any]]:
     if isinstance(nodes.features, np.ndarray):
         arrays["features"] = nodes.features
     elif nodes.features is not None:
-        arrays["features_indptr"] = nodes.features.indptr.astype(np.int64)
-        arrays["features_column"] = nodes.features.indices.astype(np.int32)
+        arrays["features_indptr"] = nodes.features.indptr  # scipy maps both as they are if they share one type
+        arrays["features_column"] = nodes.features.indices
         arrays["features_value"] = nodes.features.data
     arrays |= {f"split-{number}": split for number, split in enumerate(nodes.splits.values())}
     parameters = {
@@ -95,10 +114,9 @@ def _parts(graph: Graph) -> tuple[Arrays, dict[str, Any]]:
 
 def _node_table(store: Store) -> NodeTable:
     arrays, num_nodes = store.arrays, len(store.array("indptr")) - 1
-    features = arrays.get("features")
+    features: Features | None = arrays.get("features")
     if "features_indptr" in arrays:
-        parts = (arrays["features_value"], arrays["features_column"], arrays["features_indptr"])
-        features = sparse.csr_array(parts, shape=(num_nodes, int(store.parameter("feature_size"))))
+        features = _sparse(store, num_nodes)
     return NodeTable(
         num_nodes,
         features=features,
@@ -108,3 +126,8 @@ def _node_table(store: Store) -> NodeTable:
         node_type=arrays.get("node_type"),
         node_type_names=tuple(store.parameter("node_type_names")),
     )
+
+
+def _sparse(store: Store, num_nodes: int) -> sparse.csr_array:
+    parts = (store.array("features_value"), store.array("features_column"), store.array("features_indptr"))
+    return sparse.csr_array(parts, shape=(num_nodes, int(store.parameter("feature_size"))))

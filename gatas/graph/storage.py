@@ -8,13 +8,18 @@ it was; what it left behind is removed by the next write to the same place.
 """
 
 import errno
+import glob
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
+import socket
 import stat
+import tokenize
 import uuid
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +30,11 @@ import psutil
 from numpy.typing import NDArray
 
 from gatas.errors import StoreError
+from gatas.graph.inputs import frozen
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+OLD = "-old"  # ends the name of what is being overwritten, for the moment between two renames
 MAX_MANIFEST_BYTES = 64 << 20
 FILE_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}\.npy")
 DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64")
@@ -56,19 +63,16 @@ class Store:
 
 def write_store(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Write `arrays` and `parameters` to `folder`, which must not exist unless it is to be overwritten."""
-    folder = folder.absolute()
-    if folder.exists() and not overwrite:
-        raise StoreError(f"{folder} exists already. Choose another folder, or overwrite it (overwrite=True, --overwrite).")
-    if folder.exists() and not (folder / MANIFEST).is_file():
-        raise StoreError(f"{folder} is not a folder that gatas wrote (no {MANIFEST}), so it is left alone. Choose another.")
-    temporary = folder.with_name(f".{folder.name}.tmp-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    folder = Path(folder).resolve()
+    temporary = folder.with_name(f".{folder.name}.tmp-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(folder)
+        _check_target(folder, overwrite)
         _check_space(folder.parent, arrays)
         temporary.mkdir()
         _fill(temporary, kind, arrays, parameters)
-        _put_in_place(temporary, folder)
+        _put_in_place(temporary, folder, overwrite)
     except OSError as error:
         raise StoreError(f"{folder} could not be written: {_reason(error)}. Nothing was changed there.") from error
     finally:
@@ -78,8 +82,8 @@ def write_store(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str
 def open_store(folder: Path, kind: str, *, verify: bool = False) -> Store:
     """Map the arrays of a folder; sizes, types and names are always checked, with `verify` also every byte."""
     folder = Path(folder)
-    manifest = _read_manifest(folder, kind)
     try:
+        manifest = _read_manifest(folder, kind)
         arrays = {name[:-4]: _open_array(folder, name, entry, verify) for name, entry in manifest["files"].items()}
     except OSError as error:
         raise StoreError(f"{folder} could not be read: {_reason(error)}.") from error
@@ -92,7 +96,7 @@ def fingerprint(arrays: Arrays, parameters: Mapping[str, Any]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(memoryview(array).cast("B") if array.size else b"")
+        digest.update(array.data.cast("B") if array.size else b"")
     return digest.hexdigest()
 
 
@@ -113,7 +117,7 @@ def _fill(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any]
         assert FILE_NAME.fullmatch(f"{name}.npy") and array.dtype.name in DTYPES, name
         with (folder / f"{name}.npy").open("wb") as file:
             hashed = _Hashed(file)
-            np.lib.format.write_array(hashed, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)  # type: ignore[arg-type]
+            np.lib.format.write_array(hashed, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
             _sync(file)
             size = file.tell()
         files[f"{name}.npy"] = {
@@ -130,26 +134,49 @@ def _fill(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any]
     _sync_folder(folder)
 
 
-def _put_in_place(temporary: Path, folder: Path) -> None:
-    if folder.exists():
-        old = folder.with_name(f"{temporary.name}-old")
-        folder.rename(old)
-        temporary.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
+def _check_target(folder: Path, overwrite: bool) -> None:
+    if not folder.exists():
+        return
+    if not overwrite:
+        raise StoreError(f"{folder} exists already. Choose another folder, or overwrite it (overwrite=True, --overwrite).")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        ours = {"format", "kind", "files", "parameters", "sha256"} <= set(manifest)
+    except (OSError, ValueError, TypeError, RecursionError):
+        ours = False
+    if not ours:
+        raise StoreError(f"{folder} is not a folder that gatas wrote (no {MANIFEST} of ours), so it is left alone. "
+                         "Choose another, or remove it yourself.")  # fmt: skip
+
+
+def _put_in_place(temporary: Path, folder: Path, overwrite: bool) -> None:
+    if not (overwrite and folder.exists()):
+        temporary.rename(folder)  # fails if another writer was quicker
     else:
-        temporary.rename(folder)
+        old = folder.with_name(f"{temporary.name}{OLD}")
+        folder.rename(old)
+        try:
+            temporary.rename(folder)
+        except OSError:
+            old.rename(folder)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     _sync_folder(folder.parent)
 
 
 def _remove_leftovers(folder: Path) -> None:
     """Remove what writers that no longer run have left of earlier attempts at this folder."""
-    for left in folder.parent.glob(f".{folder.name}.tmp-*"):
-        owner = left.name.removeprefix(f".{folder.name}.tmp-").split("-")[0]
-        if owner.isdecimal() and not psutil.pid_exists(int(owner)):
-            if left.name.endswith("-old") and not folder.exists():  # killed between the two renames: the old one stands
+    for left in _leftovers(folder):
+        host, _, owner = left.name.removeprefix(f".{folder.name}.tmp-").removesuffix(OLD).rpartition("-")[0].rpartition("-")
+        if host == socket.gethostname() and owner.isdecimal() and not psutil.pid_exists(int(owner)):
+            if left.name.endswith(OLD) and not folder.exists():  # killed between the two renames: the old one stands
                 left.rename(folder)
             else:
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    return sorted(folder.parent.glob(f".{glob.escape(folder.name)}.tmp-*"), reverse=True)  # the old one first
 
 
 def _check_space(parent: Path, arrays: Arrays) -> None:
@@ -162,7 +189,9 @@ def _check_space(parent: Path, arrays: Arrays) -> None:
 def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.is_dir():
-        raise StoreError(f"{folder} is not a folder; expected one that gatas wrote.")
+        old = [left for left in _leftovers(folder) if left.name.endswith(OLD)]
+        hint = f" Its overwriting was cut short: rename {old[0]} back to {folder}." if old else ""
+        raise StoreError(f"{folder} is not a folder; expected one that gatas wrote.{hint}")
     if not path.is_file() or path.is_symlink():
         raise StoreError(f"{folder} has no {MANIFEST}; expected a folder that gatas wrote.")
     damaged = StoreError(f"{path} is damaged. Restore it from a copy, or write the folder again.")
@@ -190,9 +219,9 @@ def _open_array(folder: Path, name: str, entry: Any, verify: bool) -> NDArray[An
     if not FILE_NAME.fullmatch(name):
         raise StoreError(f"{folder / MANIFEST} lists a file named {name!r}; only plain .npy names are followed.")
     try:
-        dtype, shape, size, recorded = entry["dtype"], tuple(entry["shape"]), entry["bytes"], entry["sha256"]
+        dtype, shape, size, recorded = entry["dtype"], tuple(entry["shape"]), int(entry["bytes"]), entry["sha256"]
         mode = path.lstat()
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{folder / MANIFEST} describes {name} incompletely. Write the folder again.") from error
     except FileNotFoundError as error:
         raise StoreError(f"{path} is missing. Restore it from a copy, or write the folder again.") from error
@@ -204,13 +233,28 @@ def _open_array(folder: Path, name: str, entry: Any, verify: bool) -> NDArray[An
         raise StoreError(f"{folder / MANIFEST} gives {name} the type {dtype!r} and shape {shape}. Write the folder again.")
     if verify and _sha256(path) != recorded:
         raise StoreError(f"{path} does not have the sha256 it was written with: it is damaged. Restore it from a copy.")
-    try:  # an empty file cannot be mapped
-        array = np.load(path, mmap_mode="r" if all(shape) else None, allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError) as error:
-        raise StoreError(f"{path} is not the .npy file that was written: it is damaged.") from error
-    if array.dtype != np.dtype(dtype).newbyteorder("<") or array.shape != shape:
-        raise StoreError(f"{path} holds {array.dtype} {array.shape}, but {dtype} {shape} was written: it is damaged.")
-    return np.asarray(array)
+    return _mapped(path, np.dtype(dtype).newbyteorder("<"), shape)
+
+
+def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A read-only map of a file whose header says what the manifest says; its content is never unpickled or allocated."""
+    with path.open("rb") as file:
+        try:
+            if np.lib.format.read_magic(file) != (1, 0):
+                raise ValueError("not version 1.0 of the format")
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # numpy warns of headers that it had to mend
+                found, fortran_order, found_dtype = np.lib.format.read_array_header_1_0(file)
+        except (ValueError, TypeError, EOFError, SyntaxError, Warning, tokenize.TokenError) as error:
+            raise StoreError(f"{path} is not the .npy file that was written: its header is damaged.") from error
+        offset, length = file.tell(), path.stat().st_size
+    if found_dtype != dtype or found != shape or fortran_order:
+        raise StoreError(f"{path} holds {found_dtype} {found}, but {dtype} {shape} was written: it is damaged.")
+    if offset + math.prod(shape) * dtype.itemsize != length:
+        raise StoreError(f"{path} has {length:,} bytes, which is not what {dtype} {shape} takes: it is damaged.")
+    if not all(shape):
+        return frozen(np.empty(shape, dtype))  # nothing cannot be mapped
+    return np.asarray(np.memmap(path, dtype, mode="r", offset=offset, shape=shape))
 
 
 def _sha256(path: Path) -> str:

@@ -1,7 +1,6 @@
 """What a graph looks like, in numbers."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +58,7 @@ def summarise(graph: Graph) -> Summary:
         num_edges=graph.num_edges,
         num_graphs=graph.num_graphs,
         weighted=graph.weight is not None,
-        degrees=tuple(_degrees(graph, source, number) for number in range(graph.num_edge_types)),
+        degrees=_degrees(graph, source),
         num_isolated=int(((out_degree == 0) & (in_degree == 0)).sum()),
         num_dangling=int(((out_degree == 0) & (in_degree > 0)).sum()),
         num_components=int(component.max()) + 1,
@@ -80,16 +79,24 @@ def components(graph: Graph) -> NDArray[np.int32]:
     return component
 
 
-def _degrees(graph: Graph, source: NDArray[Any], number: int) -> Degrees:
-    chosen = graph.edge_type == number
-    counts = np.bincount(source[chosen], minlength=graph.num_nodes)
-    counts = counts[counts > 0]
+def _degrees(graph: Graph, source: NDArray[np.int32]) -> tuple[Degrees, ...]:
+    """One sort by type, so that thousands of types cost no more than one."""
+    order = np.argsort(graph.edge_type, kind="stable")
+    ends = np.searchsorted(graph.edge_type[order], np.arange(1, graph.num_edge_types))
+    parts = np.split(order, ends)[: graph.num_edge_types]
+    return tuple(
+        _degrees_of(name, source[part], graph.neighbour[part]) for name, part in zip(graph.edge_type_names, parts, strict=True)
+    )
+
+
+def _degrees_of(name: str, source: NDArray[np.int32], target: NDArray[np.int32]) -> Degrees:
+    counts = np.unique(source, return_counts=True)[1]
     median, p90, p99 = np.quantile(counts, [0.5, 0.9, 0.99]).tolist() if counts.size else (0.0, 0.0, 0.0)
     return Degrees(
-        edge_type=graph.edge_type_names[number],
-        num_edges=int(chosen.sum()),
+        edge_type=name,
+        num_edges=source.size,
         num_sources=counts.size,
-        num_targets=np.unique(graph.neighbour[chosen]).size,
+        num_targets=np.unique(target).size,
         mean=float(counts.mean()) if counts.size else 0.0,
         median=median,
         p90=p90,

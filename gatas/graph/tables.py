@@ -1,5 +1,6 @@
 """Columns of Parquet, CSV and TSV files, read with pyarrow; every complaint names file, row and column."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,9 +15,11 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from gatas.errors import GraphError
+from gatas.graph.names import WHOLE_NUMBER
 
 FORMATS = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
-WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,17})$"  # text that reads the same after a trip through int64: not "007", not "+1"
+ANY_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+DECIMAL = r"[.eE]"
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,11 @@ def read_table(
     if unknown:
         raise GraphError(f"there is no column {unknown[0]!r} to name; expected some of {', '.join((*required, *optional))}.")
     wanted = {name: names.get(name, name) for name in (*required, *optional)}
+    for name, column in names.items():
+        if sum(column == other for other in wanted.values()) > 1:
+            raise GraphError(f"the column {column!r} was given for {name!r} and for another. Give each a column of its own.")
     content = _read(path, list(wanted.values()), header)
-    found = content.column_names
+    found = _column_names(path, content)
     repeated = [name for name in found if found.count(name) > 1]
     if repeated:
         raise GraphError(f"{path} has {found.count(repeated[0])} columns named {repeated[0]!r}. Rename or remove all but one.")
@@ -52,11 +58,12 @@ def read_table(
         if wanted[name] not in found:
             raise GraphError(_missing_column(path, wanted[name], name, found, header))
     present = {name: column for name, column in wanted.items() if column in found}
+    values = {name: _decoded(content[name]) for name in found}
     return Table(
         path,
-        {name: content[column] for name, column in present.items()},
+        {name: values[column] for name, column in present.items()},
         present,
-        {name: content[name] for name in found if name not in present.values()},
+        {name: values[name] for name in found if name not in present.values()},
         content.num_rows,
     )
 
@@ -64,85 +71,202 @@ def read_table(
 def ids_of(table: Table, column: str) -> Any:
     """A column of ids as an Arrow array of int64 or of text; anything that could lose information is refused."""
     values = table.columns[column]
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
     if values.null_count:
         row = pc.index(pc.is_null(values), True).as_py()
         raise GraphError(f"{table.place(row, column)}: the id is missing. Fill it in, or remove the row.")
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+    if is_text(values):
         _refuse_blank(table, column, values)
+        if is_text_file(table.path):
+            refuse_decimals(table, column, values)
         return _joined(values.cast(pa.large_string()))
     if pa.types.is_integer(values.type):
-        try:
-            return _joined(values.cast(pa.int64()))
-        except pa.ArrowInvalid as error:
-            raise GraphError(f"{table.path}, column {column!r}: an id does not fit into 63 bits ({error}).") from error
-    first = values[0].as_py() if len(values) else None
+        return _joined(as_int64(table, column, values))
+    if len(values) == 0:
+        return pa.array([], pa.int64())
     raise GraphError(
-        f"{table.place(0, column)}: ids are of type {values.type} (first value {first!r}); expected integers or text. "
-        "Floats and booleans cannot name nodes without loss: cast the column first."
+        f"{table.place(0, column)}: ids are of type {values.type} (first value {values[0].as_py()!r}); expected integers or "
+        "text. Floats, booleans and dates cannot name nodes without loss: cast the column first."
     )
 
 
-def same_kind(columns: Sequence[Any], described: Sequence[str], *, from_text: bool) -> list[Any]:
-    """Id columns that can be compared: all integers, or all text. In a CSV file everything is text until it is all numbers."""
-    if from_text and all(_all_whole_numbers(column) for column in columns):
-        return [column.cast(pa.int64()) for column in columns]
-    if len({column.type for column in columns}) > 1:
+def as_int64(table: Table, column: str, values: Any) -> Any:
+    """Integers of any width; those beyond 63 bits are refused."""
+    if pa.types.is_uint64(values.type):
+        row = pc.index(pc.fill_null(pc.greater(values, pa.scalar(2**63 - 1, pa.uint64())), False), True).as_py()
+        if row >= 0:
+            raise GraphError(f"{table.place(row, column)}: {values[row].as_py()} does not fit into 63 bits. Write it as text.")
+    return values.cast(pa.int64())
+
+
+def refuse_decimals(table: Table, column: str, values: Any) -> None:
+    """In a text file, 1 and 1.0 would be two: columns of numbers that are not all whole are refused."""
+    numeric = pc.match_substring_regex(values, ANY_NUMBER)
+    if not pc.all(numeric, min_count=1).as_py():
+        return
+    row = pc.index(pc.match_substring_regex(values, DECIMAL), True).as_py()
+    if row >= 0:
+        raise GraphError(
+            f"{table.place(row, column)}: {values[row].as_py()!r} is not a whole number, while all values are numbers. "
+            "Write whole numbers without a decimal point, or text."
+        )
+
+
+def whole_numbers(values: Any) -> Any | None:
+    """Text as int64, if every value reads the same after the trip; "007" does not."""
+    if not pc.all(pc.match_substring_regex(values, WHOLE_NUMBER), min_count=0).as_py():
+        return None
+    try:
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid:  # 19 digits, and too large
+        return None
+
+
+def same_kind(columns: Sequence[Any], described: Sequence[str], from_text: Sequence[bool]) -> list[Any]:
+    """Id columns that can be compared: all integers, or all text. Text files hold text until it is all numbers."""
+    if all(typed or pa.types.is_integer(column.type) for column, typed in zip(columns, from_text, strict=True)):
+        numbers = [column if pa.types.is_integer(column.type) else whole_numbers(column) for column in columns]
+        if all(column is not None for column in numbers):
+            return numbers
+    if len({column.type for column in columns if len(column)}) > 1:
         kinds = ", ".join(f"{what} {'integers' if pa.types.is_integer(c.type) else 'text'}"
                           for what, c in zip(described, columns, strict=True))  # fmt: skip
         raise GraphError(f"ids must be of one kind, but {kinds}. Cast one of the columns.")
-    return list(columns)
+    kind = next((column.type for column in columns if len(column)), pa.int64())
+    return [column if len(column) else pa.array([], kind) for column in columns]
 
 
 def numbers_of(table: Table, column: str, values: Any) -> NDArray[Any]:
     """A column of numbers without gaps."""
+    if is_text(values) and is_text_file(table.path):
+        values = _parsed(table, column, values)
     if pa.types.is_null(values.type) or values.null_count:
         row = pc.index(pc.is_null(values), True).as_py() if len(values) else 0
         raise GraphError(f"{table.place(row, column)}: the value is missing. Fill it in, or remove the row.")
-    if not _is_number(values.type):
+    if not is_number_column(values):
         raise GraphError(f"{table.place(0, column)}: {values[0].as_py()!r} is {values.type}; expected numbers.")
+    if pa.types.is_decimal(values.type) or pa.types.is_boolean(values.type):
+        values = values.cast(pa.float64())
     return np.asarray(values.to_numpy())
+
+
+def _parsed(table: Table, column: str, values: Any) -> Any:
+    """Text as float64; the first value that is none is shown."""
+    text = pc.utf8_trim_whitespace(values)
+    try:
+        return text.cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        row = next(row for row, value in enumerate(text.to_pylist()) if not _is_float(value))
+        given = values[row].as_py()
+        what = f"{given!r} is not a number" if given.strip() else "the value is missing"
+        raise GraphError(f"{table.place(row, column)}: {what}. Fill in a number, or remove the row.") from error
+
+
+def _is_float(text: str) -> bool:
+    try:
+        pa.scalar(text).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def is_text(values: Any) -> bool:
+    """Whether a column holds text."""
+    return bool(pa.types.is_string(values.type) or pa.types.is_large_string(values.type))
 
 
 def is_number_column(values: Any) -> bool:
     """Whether a column can serve as a feature."""
-    return _is_number(values.type) or pa.types.is_boolean(values.type)
+    kind = values.type
+    return any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean))
 
 
 def is_text_file(path: str | Path) -> bool:
     """Whether the file's types were guessed from text."""
-    return not str(path).endswith(".parquet")
+    return not str(path).lower().endswith(".parquet")
 
 
-def _read(path: Path, text_columns: list[str], header: bool) -> Any:
-    kind = "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]).lower()
+def _read(path: Path, ours: list[str], header: bool) -> Any:
+    kind = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
     if kind not in (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz"):
         raise GraphError(f"{path} has an ending that is not known; expected {FORMATS}.")
     if not path.is_file():
         raise GraphError(f"{path} does not exist or is not a file.")
     if path.stat().st_size == 0:
-        raise GraphError(f"{path} is empty; expected a table with a header line.")
+        raise GraphError(f"{path} is empty; expected a table{' with a header line' if header else ''}.")
     try:
+        return pa.parquet.read_table(path) if kind == ".parquet" else _read_text(path, kind, ours, header)
+    except (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
         if kind == ".parquet":
-            return pa.parquet.read_table(path)
-        options = pa.csv.ConvertOptions(column_types={name: pa.string() for name in text_columns if name != "weight"})
-        names = None if header else text_columns
-        read = pa.csv.ReadOptions(column_names=_as_many(path, kind, names) if names else None)
-        return pa.csv.read_csv(path, read, pa.csv.ParseOptions(delimiter="\t" if ".tsv" in kind else ","), options)
-    except (pa.ArrowException, OSError, EOFError) as error:
-        line = _undecodable_line(path, kind)
-        if line is not None:
-            raise GraphError(f"{path}, line {line}: not UTF-8 text. Save the file as UTF-8.") from error
-        raise GraphError(f"{path} could not be read as {kind.lstrip('.')}: {str(error).splitlines()[0]}") from error
+            raise GraphError(f"{path} could not be read as Parquet: {str(error).splitlines()[0]}") from error
+        raise GraphError(_why_not(path, kind, ours, header) or f"{path}: {str(error).splitlines()[0]}") from error
 
 
-def _as_many(path: Path, kind: str, names: list[str]) -> list[str]:
-    """The first names, as many as the first line has columns."""
+def _read_text(path: Path, kind: str, ours: list[str], header: bool, on_ragged: Any = None) -> Any:
+    """Our columns as text, whatever they look like; others as pyarrow guesses."""
     delimiter = "\t" if ".tsv" in kind else ","
-    with pa.input_stream(str(path), compression="detect") as file:
-        first = file.read(1 << 16).split(b"\n", 1)[0]
-    return names[: first.count(delimiter.encode()) + 1]
+    names = None if header else _numbered_columns(path, kind, delimiter, ours)
+    with _opened(path, kind) as file:
+        return pa.csv.read_csv(
+            file,
+            pa.csv.ReadOptions(column_names=names, use_threads=on_ragged is None),
+            pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=on_ragged),
+            pa.csv.ConvertOptions(column_types={name: pa.string() for name in ours}),
+        )
+
+
+def _opened(path: Path, kind: str) -> Any:
+    return pa.input_stream(str(path), compression="gzip" if kind.endswith(".gz") else None)
+
+
+def _numbered_columns(path: Path, kind: str, delimiter: str, ours: list[str]) -> list[str]:
+    """Names for the columns of a file without a header: ours in order, then `column 5` and so on."""
+    with _opened(path, kind) as file:
+        lines = file.read(1 << 16).decode(errors="replace").splitlines()
+    width = len(next(csv.reader([line for line in lines if line], delimiter=delimiter), ()))
+    return [*ours[:width], *(f"column {number}" for number in range(len(ours) + 1, width + 1))]
+
+
+def _why_not(path: Path, kind: str, ours: list[str], header: bool) -> str | None:
+    """Look once more at a text file that could not be read, for the line to blame."""
+    line = _undecodable_line(path, kind)
+    if line is not None:
+        return f"{path}, line {line}: not UTF-8 text. Save the file as UTF-8."
+    ragged: list[Any] = []
+
+    def noted(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    try:
+        _read_text(path, kind, ours, header, on_ragged=noted)
+    except (pa.ArrowException, OSError, EOFError, csv.Error) as error:
+        if not ragged:
+            return f"{path} could not be read as {kind.lstrip('.')}: {str(error).splitlines()[0]}"
+    row = ragged[0]
+    return (
+        f"{path}, row {row.number - int(header)}: {row.actual_columns} values, but there are {row.expected_columns} columns "
+        f"({row.text[:80]!r}). Complete the row, or quote values that hold a separator or a line break."
+    )
+
+
+def _undecodable_line(path: Path, kind: str) -> int | None:
+    try:
+        with _opened(path, kind) as file:
+            for number, line in enumerate(file.read().split(b"\n"), 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    return number
+    except OSError:
+        return None
+    return None
+
+
+def _column_names(path: Path, content: Any) -> list[str]:
+    try:
+        return list(content.column_names)
+    except UnicodeDecodeError as error:
+        raise GraphError(f"{path}, line 1: the column names are not UTF-8 text. Save the file as UTF-8.") from error
 
 
 def _missing_column(path: Path, column: str, ours: str, found: list[str], header: bool) -> str:
@@ -164,30 +288,9 @@ def _refuse_blank(table: Table, column: str, values: Any) -> None:
         )
 
 
-def _all_whole_numbers(column: Any) -> bool:
-    if pa.types.is_integer(column.type):
-        return True
-    return bool(pc.all(pc.match_substring_regex(column, WHOLE_NUMBER), min_count=0).as_py())
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _decoded(values: Any) -> Any:
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
 def _joined(values: Any) -> Any:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
-def _undecodable_line(path: Path, kind: str) -> int | None:
-    if kind == ".parquet":
-        return None
-    try:
-        with pa.input_stream(str(path), compression="detect") as file:
-            for number, line in enumerate(file.read().split(b"\n"), 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError:
-                    return number
-    except OSError:
-        return None
-    return None

@@ -64,7 +64,7 @@ def count_walks(graph: Graph, num_steps: int) -> NDArray[np.float64]:
     adjacency = sparse.csr_array((np.ones(graph.num_edges), graph.neighbour, graph.indptr), shape=shape)
     walks = np.ones((graph.num_nodes, num_steps + 1))
     for step in range(1, num_steps + 1):
-        walks[:, step] = adjacency @ walks[:, step - 1]
+        walks[:, step] = np.asarray(adjacency @ walks[:, step - 1])
     return walks
 
 

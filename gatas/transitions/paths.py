@@ -25,7 +25,7 @@ Path = TypeVar("Path", int, NDArray[np.int64])
 
 def num_paths(num_relations: int, num_steps: int) -> int:
     """M: all paths of 1 to C steps. Refused where their ids would not fit into 63 bits."""
-    count = sum(int(num_relations) ** step for step in range(1, num_steps + 1))
+    count: int = sum(int(num_relations) ** step for step in range(1, num_steps + 1))
     if count > MAX_PATHS:
         raise TransitionError(
             f"{num_relations} relations over {num_steps} steps make {count:.3g} paths; ids for at most {MAX_PATHS:.3g} fit. "

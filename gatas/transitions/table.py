@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gatas.errors import GraphError, StoreError, TransitionError
 from gatas.graph import Graph, Names
 from gatas.graph.inputs import Ints, as_indices
-from gatas.graph.saved import graph_fingerprint, name_arrays, stored_names
+from gatas.graph.saved import name_arrays, stored_names, structure_fingerprint
 from gatas.graph.storage import open_store, write_store
 from gatas.transitions.build import Builder, Kind, Progress, Rows
 from gatas.transitions.cost import count_walks, entry_bytes, estimate_cost, walks_cost
@@ -52,7 +52,7 @@ class Setting:
             max_candidates,
             graph.relation_names,
             graph.node_names,
-            graph_fingerprint(graph),
+            structure_fingerprint(graph),
         )
 
 
@@ -165,7 +165,7 @@ class Transitions:
 
     def rows(self, targets: Any) -> Rows:
         """The candidates of several nodes, in the order asked for, which may repeat."""
-        positions = self._positions(_checked_targets(targets, self.setting.num_nodes))
+        positions = self.positions(_checked_targets(targets, self.setting.num_nodes))
         shard = np.searchsorted(self._first_rows, positions, side="right") - 1
         return _gather(self.shards, shard, positions - self._first_rows[shard])
 
@@ -173,7 +173,8 @@ class Transitions:
     def _first_rows(self) -> Ints:
         return np.cumsum([0, *(shard.num_rows for shard in self.shards[:-1])])
 
-    def _positions(self, targets: Ints) -> Ints:
+    def positions(self, targets: Ints) -> Ints:
+        """The row of each target."""
         if self.targets is None:
             return targets
         positions = np.searchsorted(self.targets, targets)
