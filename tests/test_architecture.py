@@ -12,7 +12,7 @@ LAYERS = ("errors", "graph", "datasets", "transitions", "sampling", "nn", "tasks
           "experiments", "serving", "scale", "cli")  # fmt: skip
 BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
 ALLOWED = {
-    "numba": ("gatas.transitions.kernels", "gatas.nn.ops"),
+    "numba": ("gatas.transitions.kernels", "gatas.sampling.kernels", "gatas.nn.ops"),
     "triton": ("gatas.nn.ops",),
     "ray": ("gatas.scale",),
     "torch.distributed": ("gatas.scale",),
