@@ -95,7 +95,8 @@ class NeighbourSampler(nn.Module):
             first, last = block[0], block[-1] + 1
             kernels.draw_rows(
                 rows.indptr, rows.node, rows.path, rows.probability, positions[first:last], targets[first:last], depth,
-                key0, key1, noisy, node[first:last], path[first:last], step[first:last], probability[first:last], count[first:last],
+                key0, key1, noisy,
+                node[first:last], path[first:last], step[first:last], probability[first:last], count[first:last],
             )  # fmt: skip
 
         run_blocks(work, sizes)

@@ -146,10 +146,11 @@ class Builder:
     def _workspace(self) -> kernels.Workspace:
         num_nodes, num_types = self.graph.num_nodes, self.graph.num_edge_types
         node_words, type_words = num_nodes // kernels.WORD + 1, num_types // kernels.WORD + 1
+        node_words = -(-node_words // kernels.WORD) * kernels.WORD  # whole words of `met_words`, which may all be marked
         return kernels.Workspace(
             mass=np.zeros(num_nodes, np.float64),
             met=np.zeros(node_words, np.uint64),
-            met_words=np.zeros(node_words // kernels.WORD + 1, np.uint64),
+            met_words=np.zeros(node_words // kernels.WORD, np.uint64),
             seen=np.zeros(node_words, np.uint64),
             types=np.empty(num_types, np.int32),
             type_bits=np.zeros(type_words, np.uint64),

@@ -31,7 +31,12 @@ Level = namedtuple("Level", "node mass path stop")
 WORD = 64
 SHIFT = np.uint64(6)
 LOW = np.uint64(WORD - 1)
+TWICE = np.uint64(12)
 ONE = np.uint64(1)
+ALL = np.uint64(2**64 - 1)
+EDGES_PER_WORD = 16
+"""From so many edges per word on, a bit set is scanned whole: cheaper than noting at every edge which words are in use."""
+
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 LOWEST_BIT = np.zeros(WORD, np.uint64)
 for _bit in range(WORD):
@@ -50,12 +55,15 @@ def count_rows(adjacency, workspace, targets, num_steps, out_counts):
         out_counts[row, 0] = 1
         for step in range(1, num_steps + 1):
             seen_nodes, num_seen = see(workspace.seen, level.node, level.stop[num_groups - 1], seen_nodes, num_seen)
-            num_runs = count_runs(adjacency, level.node, level.stop[num_groups - 1])
+            num_runs, num_edges = count_runs(adjacency, level.node, level.stop[num_groups - 1])
+            scan = num_edges > EDGES_PER_WORD * workspace.met.size
             run_state, run, next_run = at_least(run_state, num_runs), at_least(run, num_runs), at_least(next_run, num_runs)
             if step == num_steps:  # nothing is walked further, so the states need not be made
-                out_counts[row, step] = count_level(adjacency, workspace, level, num_groups, run_state, run, next_run)
+                out_counts[row, step] = count_level(adjacency, workspace, level, num_groups, run_state, run, next_run, scan)
                 break
-            following, num_groups = expand_level(adjacency, workspace, level, num_groups, following, run_state, run, next_run)
+            following, num_groups = expand_level(
+                adjacency, workspace, level, num_groups, following, run_state, run, next_run, scan
+            )
             level, following = following, level
             if num_groups == 0:
                 break
@@ -79,9 +87,12 @@ def fill_rows(
         out_node[out], out_path[out], out_probability[out] = targets[row], 0, 1.0
         for step in range(1, num_steps + 1):
             seen_nodes, num_seen = see(workspace.seen, level.node, level.stop[num_groups - 1], seen_nodes, num_seen)
-            num_runs = count_runs(adjacency, level.node, level.stop[num_groups - 1])
+            num_runs, num_edges = count_runs(adjacency, level.node, level.stop[num_groups - 1])
+            scan = num_edges > EDGES_PER_WORD * workspace.met.size
             run_state, run, next_run = at_least(run_state, num_runs), at_least(run, num_runs), at_least(next_run, num_runs)
-            following, num_groups = expand_level(adjacency, workspace, level, num_groups, following, run_state, run, next_run)
+            following, num_groups = expand_level(
+                adjacency, workspace, level, num_groups, following, run_state, run, next_run, scan
+            )
             level, following = following, level
             if num_groups == 0:
                 break
@@ -99,14 +110,14 @@ def fill_rows(
 
 
 @njit(cache=True, nogil=True)
-def expand_level(adjacency, workspace, level, num_groups, following, run_state, run, next_run):
+def expand_level(adjacency, workspace, level, num_groups, following, run_state, run, next_run, scan):
     """The states one step further (eq. 2, not yet normalised), in lists that grow as needed, and their number of groups."""
     node, mass, path, stop = following
     size, groups, first = np.int64(0), np.int64(0), np.int64(0)
     for group in range(num_groups):
         link_runs(adjacency, workspace, level.node, first, level.stop[group], run_state, run, next_run)
         for kind in workspace.types[: drain(workspace.type_bits, workspace.type_words, workspace.types)]:
-            met = push_mass(adjacency, workspace, level, run_state, run, next_run, kind)
+            met = push_mass(adjacency, workspace, level, run_state, run, next_run, kind, scan)
             node, mass = at_least(node, size + met), at_least(mass, size + met)
             found = collect(workspace, node, mass, size)
             if found > 0:
@@ -120,7 +131,7 @@ def expand_level(adjacency, workspace, level, num_groups, following, run_state, 
 
 
 @njit(cache=True, nogil=True)
-def count_level(adjacency, workspace, level, num_groups, run_state, run, next_run):
+def count_level(adjacency, workspace, level, num_groups, run_state, run, next_run, scan):
     """How many states `expand_level` would make."""
     count, first = np.int64(0), np.int64(0)
     met, met_words = workspace.met, workspace.met_words
@@ -130,8 +141,13 @@ def count_level(adjacency, workspace, level, num_groups, run_state, run, next_ru
             at = workspace.first_run[kind]
             while at >= 0:
                 for edge in range(adjacency.run_start[run[at]], adjacency.run_start[run[at] + 1]):
-                    add(met, met_words, adjacency.neighbour[edge])
+                    node = np.uint64(adjacency.neighbour[edge])
+                    met[node >> SHIFT] |= ONE << (node & LOW)
+                    if not scan:
+                        met_words[node >> TWICE] |= ONE << (node >> SHIFT & LOW)
                 at = next_run[at]
+            if scan:
+                mark_all(met_words)
             for part in range(met_words.size):
                 while met_words[part] != 0:
                     word = (np.uint64(part) << SHIFT) + lowest_bit(met_words[part])
@@ -157,7 +173,7 @@ def link_runs(adjacency, workspace, node, first, stop, run_state, run, next_run)
 
 
 @njit(cache=True, nogil=True)
-def push_mass(adjacency, workspace, level, run_state, run, next_run, kind):
+def push_mass(adjacency, workspace, level, run_state, run, next_run, kind, scan):
     """Send the mass of the linked states along their edges of one type; returns how many nodes were met at most."""
     mass, met, met_words = workspace.mass, workspace.met, workspace.met_words
     weighted = adjacency.weight.size > 0
@@ -170,9 +186,13 @@ def push_mass(adjacency, workspace, level, run_state, run, next_run, kind):
         for edge in range(start, stop):
             node = np.uint64(adjacency.neighbour[edge])
             mass[node] += share * adjacency.weight[edge] if weighted else share
-            add(met, met_words, node)
+            met[node >> SHIFT] |= ONE << (node & LOW)
+            if not scan:
+                met_words[node >> TWICE] |= ONE << (node >> SHIFT & LOW)
         edges += stop - start
         at = next_run[at]
+    if scan:
+        mark_all(met_words)
     return min(edges, mass.size)
 
 
@@ -180,7 +200,8 @@ def push_mass(adjacency, workspace, level, run_state, run, next_run, kind):
 def collect(workspace, out_node, out_mass, out):
     """Read out the nodes met and their mass, ascending; those seen in earlier steps are dropped. Returns how many there are."""
     mass, met, met_words, seen = workspace.mass, workspace.met, workspace.met_words, workspace.seen
-    first = out
+    nodes, masses = out_node[out:], out_mass[out:]
+    count = np.uint64(0)
     for part in range(met_words.size):
         while met_words[part] != 0:
             word = (np.uint64(part) << SHIFT) + lowest_bit(met_words[part])
@@ -192,11 +213,11 @@ def collect(workspace, out_node, out_mass, out):
                 dropped &= dropped - ONE
             while left != 0:
                 node = (word << SHIFT) + lowest_bit(left)
-                out_node[out], out_mass[out] = node, mass[node]
+                nodes[count], masses[count] = node, mass[node]
                 mass[node] = 0.0
-                out += 1
+                count += ONE
                 left &= left - ONE
-    return out - first
+    return np.int64(count)
 
 
 @njit(cache=True, nogil=True)
@@ -205,6 +226,12 @@ def add(bits, words, member):
     word = np.uint64(member) >> SHIFT
     bits[word] |= ONE << (np.uint64(member) & LOW)
     words[word >> SHIFT] |= ONE << (word & LOW)
+
+
+@njit(cache=True, nogil=True)
+def mark_all(words):
+    for part in range(words.size):
+        words[part] = ALL
 
 
 @njit(cache=True, nogil=True)
@@ -274,11 +301,18 @@ def normalise(mass, size):
 
 @njit(cache=True, nogil=True)
 def write_level(level, num_groups, out, out_node, out_path, out_probability):
+    size = level.stop[num_groups - 1]
+    nodes, paths, probabilities = out_node[out:], out_path[out:], out_probability[out:]
+    for k in range(size):
+        nodes[k] = level.node[k]
+    for k in range(size):
+        probabilities[k] = stored(level.mass[k])
     first = 0
     for group in range(num_groups):
-        for k in range(first, level.stop[group]):
-            out_node[out + k], out_path[out + k] = level.node[k], level.path[group]
-            out_probability[out + k] = stored(level.mass[k])
+        path = level.path[group]
+        of_group = paths[first:]
+        for k in range(level.stop[group] - first):
+            of_group[k] = path
         first = level.stop[group]
 
 
@@ -341,10 +375,13 @@ def stored(mass):
 
 @njit(cache=True, nogil=True)
 def count_runs(adjacency, node, size):
-    count = np.int64(0)
+    """Runs and edges of a level's states."""
+    runs = edges = np.int64(0)
     for k in range(size):
-        count += adjacency.run_indptr[node[k] + 1] - adjacency.run_indptr[node[k]]
-    return count
+        first, last = adjacency.run_indptr[node[k]], adjacency.run_indptr[node[k] + 1]
+        runs += last - first
+        edges += adjacency.run_start[last] - adjacency.run_start[first]
+    return runs, edges
 
 
 @njit(cache=True, nogil=True)

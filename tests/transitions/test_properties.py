@@ -116,6 +116,7 @@ def random_graph(num_nodes, num_edges, num_types, *, seed, **settings):
         (random_graph(300, 900, 3, seed=1, inverse=True), 2),
         (random_graph(500, 1_500, 1, seed=2, undirected=True), 3),
         (random_graph(200, 800, 70, seed=3), 2),  # more types than a word of the bit set has bits
+        (random_graph(40_000, 60_000, 2, seed=7), 2),
         (random_graph(5_000, 9_000, 2, seed=4, weight=np.random.default_rng(4).random(9_000) + 0.1), 3),
     ],
 )
