@@ -4,21 +4,12 @@ D relation embedding size, F' neighbour size, C steps, U distinct (neighbour, pa
 """
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-PathAttentionKind = Literal["linear", "mlp"]
-
-
-def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the last dimension where `mask` is True; an empty row gives zeros, not NaN."""
-    logits = logits.masked_fill(~mask, -torch.inf)
-    top = logits.amax(-1, keepdim=True)
-    weights = (logits - torch.where(top.isinf(), 0.0, top)).exp()
-    return weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).tiny)
+from gatas.nn.softmax import masked_softmax
 
 
 def sinusoids(num_positions: int, size: int) -> Tensor:
@@ -57,16 +48,36 @@ class PathAttention(nn.Module):
         self.value_of_input = nn.Linear(input_size, neighbour_size)  # z, split over its two arguments
         self.value_of_step = nn.Linear(relation_embedding_size, neighbour_size, bias=False)
 
-    def forward(
-        self, inputs: Tensor, input_of: Tensor, steps: Tensor, step_of: Tensor, step_mask: Tensor, path_of: Tensor
-    ) -> Tensor:
-        """n for U pairs: pair p is node `input_of[p]` over path `path_of[p]`, whose steps are rows `step_of` of `steps`."""
-        logits = self.score(steps).squeeze(-1)[step_of]  # (E, C)
-        path_weights = masked_softmax(logits, step_mask)  # (E, C)      β
-        of_input = self.value_of_input(inputs)[input_of]  # (U, F')     each distinct node is projected once
-        of_step = self.value_of_step(steps)[step_of]  # (E, C, F')
+    def forward(self, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor) -> Tensor:
+        """n for U pairs: row `node` of (V, input_size) inputs over row `path` of (E, C, D) steps."""
+        path_weights = self.weights(steps, step_mask)  # (E, C)      β
+        of_input = self.value_of_input(inputs)[node]  # (U, F')      each distinct node is projected once
+        of_step = self.value_of_step(steps)  # (E, C, F')            and each distinct path
         neighbours = torch.zeros_like(of_input)
-        for position in range(step_of.shape[1]):  # one (U, F') at a time instead of (U, C, F')
-            value = F.elu(of_input + of_step[:, position][path_of])  # (U, F')     z
-            neighbours = neighbours + path_weights[:, position][path_of, None] * value
+        for position in range(steps.shape[1]):  # one (U, F') at a time instead of (U, C, F')
+            value = F.elu(of_input + of_step[path, position])  # (U, F')     z
+            neighbours = neighbours + path_weights[path, position, None] * value
         return neighbours  # (U, F')     n
+
+    def weights(self, steps: Tensor, step_mask: Tensor) -> Tensor:
+        return masked_softmax(self.score(steps).squeeze(-1), step_mask)
+
+
+class AdaptivePathAttention(PathAttention):
+    """Eq. 1 with a hidden layer in f, so that β depends on the target, as the paper says it does; one n per (target, slot)."""
+
+    def __init__(self, input_size: int, relation_embedding_size: int, neighbour_size: int) -> None:
+        super().__init__(input_size, relation_embedding_size, neighbour_size)
+        self.hidden_of_target = nn.Linear(input_size, neighbour_size)
+        self.hidden_of_step = nn.Linear(relation_embedding_size, neighbour_size, bias=False)
+        self.score = nn.Linear(neighbour_size, 1, bias=False)
+
+    def forward_for(
+        self, targets: Tensor, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor
+    ) -> Tensor:
+        """n for U slots: as above, with row `targets` of the inputs as the target of each."""
+        of_target = self.hidden_of_target(inputs)[targets]  # (U, F')
+        hidden = F.elu(of_target[:, None] + self.hidden_of_step(steps)[path])  # (U, C, F')
+        path_weights = masked_softmax(self.score(hidden).squeeze(-1), step_mask[path])  # (U, C)   β
+        values = F.elu(self.value_of_input(inputs)[node][:, None] + self.value_of_step(steps)[path])  # (U, C, F')
+        return torch.einsum("uc,ucf->uf", path_weights, values)  # (U, F')     n

@@ -1,0 +1,51 @@
+"""h = [l ‖ b]: a learned embedding and transformed features, side by side (§3.2, §4.2)."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gatas.errors import GatasError
+from gatas.nn.dropout import Dropout
+
+
+class Inputs(nn.Module):
+    """LayerNorm → feature noise → dense with ELU → dropout, beside a learned embedding; either may be absent."""
+
+    def __init__(
+        self,
+        feature_size: int,
+        hidden_size: int,
+        num_nodes: int,
+        node_embedding_size: int,
+        *,
+        input_noise: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not feature_size and not node_embedding_size:
+            raise GatasError("nodes need features, learned embeddings, or both: give feature_size or node_embedding_size.")
+        self.feature_size, self.size = feature_size, (hidden_size if feature_size else 0) + node_embedding_size
+        if feature_size:
+            self.norm = nn.LayerNorm(feature_size)
+            self.noise = Dropout(input_noise, place=2)
+            self.dense = nn.Linear(feature_size, hidden_size)
+            self.feature_dropout = Dropout(dropout, place=3)
+        self.embeddings = nn.Embedding(num_nodes, node_embedding_size) if node_embedding_size else None
+        if self.embeddings is not None:
+            nn.init.xavier_uniform_(self.embeddings.weight)
+            self.embedding_dropout = Dropout(dropout, place=4)
+
+    def forward(self, nodes: Tensor, features: Tensor | None) -> Tensor:
+        """(V, R + F) for V distinct nodes; `features` is the whole (N, feature_size) matrix, dense or sparse."""
+        parts = []
+        if self.embeddings is not None:
+            parts.append(self.embedding_dropout(self.embeddings(nodes), nodes))  # (V, R)   l
+        if self.feature_size:
+            if features is None or features.shape[-1] != self.feature_size:
+                came = "none" if features is None else f"{features.shape[-1]} columns"
+                raise GatasError(f"the encoder was made for {self.feature_size} features; {came} came.")
+            given = features.index_select(0, nodes)
+            given = given.to_dense() if given.is_sparse else given
+            noisy = self.noise(self.norm(given), nodes)  # (V, feature_size)
+            parts.append(self.feature_dropout(F.elu(self.dense(noisy)), nodes))  # (V, F)   b
+        return torch.cat(parts, dim=-1)

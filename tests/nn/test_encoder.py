@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatas.errors import GatasError
+from gatas.graph import Graph
+from gatas.nn import Encoder
+from gatas.sampling import NeighbourSampler
+from gatas.transitions import OnDemand, Transitions
+from tests.nn.transcription import represent
+from tests.transitions.conftest import typed_graphs
+from tests.transitions.test_properties import random_graph
+
+
+@pytest.fixture(autouse=True)
+def double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def small_encoder(graph, *, feature_size=5, node_embedding_size=3, path_attention="linear", **settings):
+    torch.manual_seed(0)
+    return Encoder(
+        feature_size,
+        graph.num_relations,
+        num_steps=2,
+        num_nodes=graph.num_nodes,
+        hidden_size=4,
+        node_embedding_size=node_embedding_size,
+        relation_embedding_size=5,
+        neighbour_size=4,
+        head_size=3,
+        num_heads=2,
+        path_attention=path_attention,
+        **settings,
+    )
+
+
+def features_of(graph, size=5):
+    return torch.from_numpy(np.random.default_rng(0).normal(size=(graph.num_nodes, size))) if size else None
+
+
+@settings(max_examples=25)
+@given(
+    graph=typed_graphs(),
+    path_attention=st.sampled_from(["linear", "mlp", "none"]),
+    sizes=st.sampled_from([(5, 3), (5, 0), (0, 3)]),
+    sample_size=st.integers(1, 6),
+)
+def test_the_encoder_is_the_papers_equations_with_gradients(graph, path_attention, sizes, sample_size):
+    feature_size, node_embedding_size = sizes
+    encoder = small_encoder(
+        graph, feature_size=feature_size, node_embedding_size=node_embedding_size, path_attention=path_attention
+    )
+    sampler = NeighbourSampler(OnDemand(graph, 2), sample_size)
+    features, targets = features_of(graph, feature_size), torch.arange(graph.num_nodes).repeat(2)
+    parameters = [*encoder.parameters(), *sampler.parameters()]
+
+    drawn = sampler(targets, draw=3)
+    fast = encoder(targets, drawn, features)
+    slow = torch.stack(
+        [
+            represent(
+                encoder,
+                int(target),
+                list(zip(drawn.node[b][drawn.mask[b]].tolist(), drawn.path[b][drawn.mask[b]].tolist(), strict=True)),
+                sampler(targets, draw=3).log_probability[b][drawn.mask[b]],
+                features,
+            )
+            for b, target in enumerate(targets)
+        ]
+    )
+    torch.testing.assert_close(fast, slow, rtol=1e-9, atol=1e-10)
+    weights = torch.linspace(-1, 1, fast.numel()).view_as(fast)
+    gradients = [torch.autograd.grad((out * weights).sum(), parameters, allow_unused=True) for out in (fast, slow)]
+    for ours, theirs in zip(*gradients, strict=True):
+        zero = torch.zeros(())
+        torch.testing.assert_close(zero if ours is None else ours, ours.new_zeros(ours.shape) if theirs is None else theirs,
+                                   rtol=1e-7, atol=1e-9)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return random_graph(60, 200, 2, seed=31, inverse=True)
+
+
+def test_other_targets_in_the_batch_change_nothing(graph):
+    encoder, sampler = small_encoder(graph), NeighbourSampler(Transitions.build(graph, 2), 8)
+    features, targets = features_of(graph), torch.arange(60)
+    whole = encoder(targets, sampler(targets, draw=1), features)
+    for chunk in (1, 7):
+        parts = [encoder(part, sampler(part, draw=1), features) for part in targets.split(chunk)]
+        torch.testing.assert_close(torch.cat(parts), whole)
+
+
+def test_relabelled_nodes_have_the_same_representations(graph):
+    order = np.random.default_rng(1).permutation(60)
+    renamed = Graph.from_edges(
+        order[graph.source], order[graph.neighbour], graph.edge_type, num_nodes=60, num_edge_types=graph.num_edge_types
+    )
+    encoder, features = small_encoder(graph, node_embedding_size=0), features_of(graph)
+    moved = torch.empty_like(features)
+    moved[order] = features
+    targets = torch.arange(60)
+    here = encoder(targets, NeighbourSampler(Transitions.build(graph, 2), 9)(targets, mode="all"), features)
+    there = encoder(targets, NeighbourSampler(Transitions.build(renamed, 2), 9)(targets, mode="all"), moved)
+    torch.testing.assert_close(there[order], here)
+
+
+def test_an_unreachable_part_changes_nothing(graph):
+    larger = Graph.from_edges(
+        np.concatenate([graph.source, [60, 61]]),
+        np.concatenate([graph.neighbour, [61, 62]]),
+        np.concatenate([graph.edge_type, [0, 1]]),
+        num_nodes=63,
+        num_edge_types=graph.num_edge_types,
+    )
+    encoder, targets = small_encoder(graph, node_embedding_size=0), torch.arange(60)
+    features = features_of(larger)
+    here = encoder(targets, NeighbourSampler(Transitions.build(graph, 2), 9)(targets, draw=2), features[:60])
+    there = encoder(targets, NeighbourSampler(Transitions.build(larger, 2), 9)(targets, draw=2), features)
+    torch.testing.assert_close(there, here)
+
+
+def test_sparse_features_do_what_dense_ones_do(graph):
+    encoder, sampler, targets = small_encoder(graph), NeighbourSampler(Transitions.build(graph, 2), 8), torch.arange(20)
+    features = features_of(graph) * (torch.rand(60, 5) < 0.3)
+    drawn = sampler(targets)
+    torch.testing.assert_close(encoder(targets, drawn, features.to_sparse()), encoder(targets, drawn, features))
+
+
+def test_a_training_run_is_a_function_of_its_seed(graph):
+    sampler, targets, features = NeighbourSampler(Transitions.build(graph, 2), 8), torch.arange(20), features_of(graph)
+
+    def passes(seed, targets):
+        encoder = small_encoder(graph, input_noise=0.3, dropout=0.5, seed=seed).train()
+        return [encoder(targets, sampler(targets, draw=step), features) for step in range(2)]
+
+    first, again, other = passes(0, targets), passes(0, targets), passes(1, targets)
+    assert torch.equal(first[0], again[0]) and torch.equal(first[1], again[1])
+    assert not torch.equal(first[0], first[1]) and not torch.equal(first[0], other[0])
+    torch.testing.assert_close(passes(0, targets[:7])[1], first[1][:7])  # noise belongs to nodes and pairs, not to batches
+
+
+def test_evaluation_has_no_noise(graph):
+    encoder = small_encoder(graph, input_noise=0.9, dropout=0.5).eval()
+    sampler, targets, features = NeighbourSampler(Transitions.build(graph, 2), 8), torch.arange(5), features_of(graph)
+    drawn = sampler(targets)
+    assert torch.equal(encoder(targets, drawn, features), encoder(targets, drawn, features))
+
+
+def test_attention_starts_near_the_prior(graph):
+    torch.manual_seed(0)
+    encoder = Encoder(5, graph.num_relations, num_steps=2)
+    inputs, neighbours = torch.randn(10, 50), torch.randn(40, 50)
+    attention = encoder.neighbours
+    hidden = torch.nn.functional.elu(attention.hidden_of_target(inputs)[:, None] + attention.hidden_of_neighbour(neighbours))
+    logits = torch.einsum("bukf,kf->buk", hidden.view(10, 40, 8, 50), attention.score)
+    assert logits.std(dim=1).mean() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"feature_size": 0, "node_embedding_size": 0}, "features, learned embeddings, or both"),
+        ({"feature_size": 5, "node_embedding_size": 3, "num_nodes": 0}, "learned embeddings need num_nodes"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(GatasError, match=message):
+        Encoder(num_relations=2, **settings)
+
+
+def test_features_of_another_width_are_refused(graph):
+    encoder, sampler = small_encoder(graph), NeighbourSampler(Transitions.build(graph, 2), 8)
+    targets = torch.arange(5)
+    with pytest.raises(GatasError, match="made for 5 features; 4 columns came"):
+        encoder(targets, sampler(targets), torch.randn(60, 4))
