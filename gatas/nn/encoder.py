@@ -67,11 +67,9 @@ class Encoder(nn.Module):
     def forward(self, targets: Tensor, neighbourhood: Neighbourhood, features: Tensor | None = None) -> Tensor:
         """(B, K·F'') representations of (B,) targets."""
         self._count_pass()
-        node, path, index = distinct_pairs(neighbourhood)
-        if self.path_attention == "mlp":  # n depends on the target: every slot is a pair of its own
-            node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
-            index = torch.arange(len(node), device=node.device).view_as(index)
-        nodes, place = torch.unique(torch.cat([targets, node]), return_inverse=True)
+        shared = self.path_attention != "mlp" and not torch.compiler.is_compiling()  # shapes must be known to compile
+        node, path, index = distinct_pairs(neighbourhood) if shared else every_slot(neighbourhood)
+        nodes, place = distinct(torch.cat([targets, node]))
         inputs = self.inputs(nodes, features)  # (V, R + F)   h, once per distinct node
         target_of, node_of = place[: len(targets)], place[len(targets) :]
         neighbours = self.pair_dropout(self._represented(inputs, target_of, node_of, path, index.shape[1]), node, path)
@@ -83,7 +81,7 @@ class Encoder(nn.Module):
         """n: (U, F')."""
         if self.path_attention == "none":
             return inputs[node_of]
-        paths, path_of = torch.unique(path, return_inverse=True)
+        paths, path_of = distinct(path)
         relation, position, mask = path_steps(paths, self.num_relations, self.num_steps)  # (E, C)
         steps = self.steps()[position, relation]  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
@@ -107,6 +105,20 @@ def distinct_pairs(neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor
     paths, path_of = torch.unique(neighbourhood.path, return_inverse=True)
     keys, index = torch.unique(neighbourhood.node * len(paths) + path_of, return_inverse=True)
     return keys // len(paths), paths[keys % len(paths)], index
+
+
+def every_slot(neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+    """Every slot as a pair of its own: where n depends on the target, or where shapes must not depend on the data."""
+    node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
+    return node, path, torch.arange(node.numel(), device=node.device).view_as(neighbourhood.node)
+
+
+def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Distinct values and where each is among them; all of them, where shapes must not depend on the data."""
+    if torch.compiler.is_compiling():
+        return values, torch.arange(values.numel(), device=values.device)
+    unique, inverse = torch.unique(values, return_inverse=True)
+    return unique, inverse
 
 
 def path_steps(paths: Tensor, num_relations: int, num_steps: int) -> tuple[Tensor, Tensor, Tensor]:

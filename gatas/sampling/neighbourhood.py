@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -13,3 +14,6 @@ class Neighbourhood:
     path: Tensor  # (B, S) int64
     log_probability: Tensor  # (B, S) float32, ln P; the gradient of q flows through it; -inf where masked
     mask: Tensor  # (B, S) bool
+
+
+torch.export.register_dataclass(Neighbourhood, serialized_type_name="gatas.Neighbourhood")

@@ -76,10 +76,9 @@ def test_the_encoder_is_the_papers_equations_with_gradients(graph, path_attentio
     torch.testing.assert_close(fast, slow, rtol=1e-9, atol=1e-10)
     weights = torch.linspace(-1, 1, fast.numel()).view_as(fast)
     gradients = [torch.autograd.grad((out * weights).sum(), parameters, allow_unused=True) for out in (fast, slow)]
-    for ours, theirs in zip(*gradients, strict=True):
-        zero = torch.zeros(())
-        torch.testing.assert_close(zero if ours is None else ours, ours.new_zeros(ours.shape) if theirs is None else theirs,
-                                   rtol=1e-7, atol=1e-9)  # fmt: skip
+    for parameter, ours, theirs in zip(parameters, *gradients, strict=True):
+        exact = torch.zeros_like(parameter) if theirs is None else theirs
+        torch.testing.assert_close(torch.zeros_like(parameter) if ours is None else ours, exact, rtol=1e-7, atol=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +178,22 @@ def test_features_of_another_width_are_refused(graph):
     targets = torch.arange(5)
     with pytest.raises(GatasError, match="made for 5 features; 4 columns came"):
         encoder(targets, sampler(targets), torch.randn(60, 4))
+
+
+@pytest.mark.parametrize("path_attention", ["linear", "mlp", "none"])
+@pytest.mark.parametrize("how", ["compile", "export"])
+def test_compiled_and_exported_encoders_give_the_eager_result(graph, path_attention, how):
+    encoder = small_encoder(graph, path_attention=path_attention).eval()
+    sampler, features = NeighbourSampler(Transitions.build(graph, 2), 8), features_of(graph)
+    targets = torch.arange(10)
+    with torch.no_grad():
+        drawn = sampler(targets)
+        eager = encoder(targets, drawn, features)
+        if how == "compile":
+            torch._dynamo.reset()
+            changed = torch.compile(encoder, fullgraph=True, backend="aot_eager")
+        else:
+            changed = torch.export.export(encoder, (targets, drawn, features)).module()
+        torch.testing.assert_close(changed(targets, drawn, features), eager)
+        others, again = torch.arange(20, 30), sampler(torch.arange(20, 30))
+        torch.testing.assert_close(changed(others, again, features), encoder(others, again, features))

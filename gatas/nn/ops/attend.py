@@ -1,12 +1,16 @@
-"""Attention over a sample of (neighbour, path) pairs (eqs. 3, 4 before σ): one contract.
+"""Attention over a sample of (neighbour, path) pairs (eqs. 3, 4 before σ): one contract, several implementations.
 
-B targets, S sampled pairs each, K heads, U distinct pairs. F' neighbour size, F'' head size.
+B targets, S sampled pairs each, K heads, U distinct pairs. F' neighbour size, F'' head size. A (B, S, K, F') tensor is
+written by `attend_torch` only, which is the oracle and what runs where there is nothing faster.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from gatas.nn.ops import kernels
+from gatas.nn.ops.threads import run_rows
 from gatas.nn.softmax import masked_softmax
 
 
@@ -21,9 +25,160 @@ def attend(
     keep: Tensor | None = None,  # (B, S, K) attention dropout: 0, or 1 / (1 - p)
 ) -> Tensor:
     """(B, K, F''): Σ α V with α = softmax(w · ELU(u + G) + ln P) over each target's sample; zeros for an empty one."""
+    if target_terms.device.type != "cpu":
+        return attend_torch(target_terms, keys, score, values, index, log_probability, mask, keep)
+    if keep is None:
+        keep = target_terms.new_empty(0, 0, 0)
+    out, _ = _attend(target_terms, keys, score, values, index, log_probability, mask, keep)
+    return out
+
+
+def attend_torch(
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    log_probability: Tensor,
+    mask: Tensor,
+    keep: Tensor | None = None,
+) -> Tensor:
+    """The contract, short and obvious."""
     hidden = F.elu(target_terms[:, None] + keys[index])  # (B, S, K, F')
     logits = torch.einsum("bskf,kf->bsk", hidden, score) + log_probability[..., None]  # (B, S, K)
     weights = masked_softmax(logits.transpose(1, 2), mask[:, None]).transpose(1, 2)  # (B, S, K)   α
     if keep is not None:
         weights = weights * keep
     return torch.einsum("bsk,bskf->bkf", weights, values[index])  # (B, K, F'')
+
+
+@torch.library.custom_op("gatas::attend", mutates_args=(), device_types="cpu")
+def _attend(
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    log_probability: Tensor,
+    mask: Tensor,
+    keep: Tensor,
+) -> tuple[Tensor, Tensor]:
+    (batch, num_heads, _), width = target_terms.shape, values.shape[-1]
+    out = target_terms.new_empty(batch, num_heads, width)
+    weights = target_terms.new_zeros(batch, index.shape[1], num_heads)
+    flat = [_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values)]
+    slots = [_numpy(tensor) for tensor in (index, log_probability, mask, keep, weights)]
+    results = _flat(out)
+
+    def work(first: int, last: int) -> None:
+        rows = slice(first, last)
+        kept = slots[3][rows] if keep.numel() else slots[3]
+        kernels.attend_rows(
+            flat[0][rows], flat[1], flat[2][0], flat[3],
+            slots[0][rows], slots[1][rows], slots[2][rows], kept, results[rows], slots[4][rows],
+        )  # fmt: skip
+
+    run_rows(work, batch, index.shape[1] * keys[0].numel() if len(keys) else 0)
+    return out, weights
+
+
+@_attend.register_fake
+def _(
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    log_probability: Tensor,
+    mask: Tensor,
+    keep: Tensor,
+) -> tuple[Tensor, Tensor]:
+    batch, num_heads = target_terms.shape[:2]
+    return target_terms.new_empty(batch, num_heads, values.shape[-1]), target_terms.new_empty(batch, index.shape[1], num_heads)
+
+
+@torch.library.custom_op("gatas::attend_backward", mutates_args=(), device_types="cpu")
+def _attend_backward(
+    grad_out: Tensor,
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    mask: Tensor,
+    keep: Tensor,
+    out: Tensor,
+    weights: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    batch = len(target_terms)
+    u, g, w, v, o, d = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out, grad_out))
+    slot, used, kept, alpha = (_numpy(tensor) for tensor in (index, mask, keep, weights))
+    grads = [torch.empty_like(tensor) for tensor in (target_terms, target_terms, keys, values)]
+    grad_log_probability, grad_logits = target_terms.new_empty(index.shape), torch.empty_like(weights)
+    of_terms, of_score, of_keys, of_values = (_flat(grad) for grad in grads)
+    of_log, of_logits = _numpy(grad_log_probability), _numpy(grad_logits)
+
+    def targets(first: int, last: int) -> None:
+        rows = slice(first, last)
+        kernels.attend_backward_targets(
+            u[rows], g, w[0], v, slot[rows], used[rows], kept[rows] if keep.numel() else kept, alpha[rows], o[rows], d[rows],
+            of_terms[rows], of_score[rows], of_log[rows], of_logits[rows],
+        )  # fmt: skip
+
+    indptr, slots = np.zeros(len(keys) + 1, np.int64), np.empty(int(mask.sum()), np.int64)
+
+    def pairs(first: int, last: int) -> None:
+        kernels.attend_backward_pairs(
+            u, g, w[0], indptr, slots, kept, alpha, d, of_logits, first, of_keys[first:last], of_values[first:last]
+        )
+
+    run_rows(targets, batch, index.shape[1] * score.numel())
+    kernels.slots_by_pair(slot, used, indptr, slots)
+    run_rows(pairs, len(keys), score.numel())
+    return grads[0], grads[2], grads[1].sum(0), grads[3], grad_log_probability
+
+
+@_attend_backward.register_fake
+def _(
+    grad_out: Tensor,
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    mask: Tensor,
+    keep: Tensor,
+    out: Tensor,
+    weights: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    return (
+        torch.empty_like(target_terms),
+        torch.empty_like(keys),
+        torch.empty_like(score),
+        torch.empty_like(values),
+        target_terms.new_empty(index.shape),
+    )
+
+
+def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    target_terms, keys, score, values, index, _, mask, keep = inputs
+    ctx.save_for_backward(target_terms, keys, score, values, index, mask, keep, *output)
+    ctx.set_materialize_grads(False)
+
+
+def _differentiate(ctx, grad_out, _grad_weights):  # type: ignore[no-untyped-def]
+    if grad_out is None:
+        return (None,) * 8
+    terms, keys, score, values, log = torch.ops.gatas.attend_backward(grad_out.contiguous(), *ctx.saved_tensors)
+    return terms, keys, score, values, None, log, None, None
+
+
+_attend.register_autograd(_differentiate, setup_context=_setup)
+
+
+def _flat(tensor: Tensor) -> np.ndarray:  # type: ignore[type-arg]
+    return _numpy(tensor).reshape(len(tensor), -1)
+
+
+def _numpy(tensor: Tensor) -> np.ndarray:  # type: ignore[type-arg]
+    return tensor.detach().contiguous().numpy()

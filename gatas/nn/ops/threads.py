@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 
 import torch
 
@@ -18,7 +19,7 @@ def run_rows(work: Callable[[int, int], None], num_rows: int, row_elements: int)
         return
     chunks = min(num_rows, 4 * threads)
     cuts = [num_rows * chunk // chunks for chunk in range(chunks + 1)]
-    for done in [_pool(threads).submit(work, *span) for span in zip(cuts[:-1], cuts[1:], strict=True)]:
+    for done in [_pool(threads).submit(work, *span) for span in pairwise(cuts)]:
         done.result()
 
 
