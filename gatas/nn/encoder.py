@@ -73,9 +73,10 @@ class Encoder(nn.Module):
         inputs = self.inputs(nodes, features)  # (V, R + F)   h, once per distinct node
         target_of, node_of = place[: len(targets)], place[len(targets) :]
         neighbours = self.pair_dropout(self._represented(inputs, target_of, node_of, path, index.shape[1]), node, path)
-        return self.neighbours(
+        representations: Tensor = self.neighbours(
             inputs[target_of], neighbours, index, neighbourhood.log_probability, neighbourhood.mask, targets, node, path
         )
+        return representations
 
     def _represented(self, inputs: Tensor, target_of: Tensor, node_of: Tensor, path: Tensor, sample_size: int) -> Tensor:
         """n: (U, F')."""
@@ -87,7 +88,8 @@ class Encoder(nn.Module):
         if isinstance(self.paths, AdaptivePathAttention):
             owners = target_of.repeat_interleave(sample_size)
             return self.paths.forward_for(owners, inputs, node_of, path_of, steps, mask)
-        return self.paths(inputs, node_of, path_of, steps, mask)
+        neighbours: Tensor = self.paths(inputs, node_of, path_of, steps, mask)
+        return neighbours
 
     def _count_pass(self) -> None:
         """Every training pass has noise of its own."""

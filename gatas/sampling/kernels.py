@@ -46,7 +46,7 @@ def four_rounds(first, second, a, b, c, d):
 
 @njit(cache=True, nogil=True)
 def draw_rows(
-    indptr, node, path, probability, positions, targets, depth, key0, key1, noisy,
+    indptr, node, path, probability, positions, targets, depth, key0, key1, noisy, uniform,
     out_node, out_path, out_step, out_probability, out_count,
 ):  # fmt: skip
     """For each target the S entries with the largest P / E, E ~ Exp(1), in row order: draws without replacement ∝ P.
@@ -64,7 +64,9 @@ def draw_rows(
         if size > sample_size:
             if size > rank.size:
                 rank, ordered = np.empty(2 * size, np.float32), np.empty(2 * size, np.float32)
-            fill_ranks(indptr, node, path, probability, positions[b], targets[b], depth, key0, key1, noisy, rank, ordered)
+            fill_ranks(
+                indptr, node, path, probability, positions[b], targets[b], depth, key0, key1, noisy, uniform, rank, ordered
+            )
             threshold = kth_largest(ordered, size, sample_size)
             ties = sample_size
             for k in range(size):
@@ -85,7 +87,7 @@ def draw_rows(
 
 
 @njit(cache=True, nogil=True)
-def fill_ranks(indptr, node, path, probability, position, target, depth, key0, key1, noisy, rank, ordered):
+def fill_ranks(indptr, node, path, probability, position, target, depth, key0, key1, noisy, uniform, rank, ordered):
     """P / E for every entry of a row; without noise P."""
     own0, own1 = threefry(key0, key1, U32(target), U32(0))
     first = indptr[position * depth.size]
@@ -97,7 +99,8 @@ def fill_ranks(indptr, node, path, probability, position, target, depth, key0, k
                 words = threefry(own0, own1, U32(node[entry]), path_word(path[entry]))
                 bits = np.int64(words[0]) << 20 | np.int64(words[1]) >> 12
                 time = -np.log((np.float64(bits) + 0.5) * 2.0**-52)
-            value = np.float32(depth[step] * np.float64(probability[entry]) / time)
+            chance = 1.0 if uniform else depth[step] * np.float64(probability[entry])
+            value = np.float32(chance / time)
             rank[entry - first] = ordered[entry - first] = value
 
 

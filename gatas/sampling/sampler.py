@@ -24,18 +24,28 @@ class NeighbourSampler(nn.Module):
 
     The draw for a target is a function of (seed, draw number, target) alone: not of its batch, of threads or of the device.
     The draw number advances by one with each call, unless it is given.
-    Modes: `sample`; `top`, the likeliest without noise; `all`, every candidate.
+    Modes: `sample`; `top`, the likeliest without noise; `all`, every candidate. `uniform` is the paper's variation in which
+    every candidate is alike likely and ln P plays no part in the attention.
     """
 
     draws: Tensor
 
-    def __init__(self, transitions: TransitionSource, sample_size: int, *, seed: int = 0, mode: Mode = "sample") -> None:
+    def __init__(
+        self,
+        transitions: TransitionSource,
+        sample_size: int,
+        *,
+        seed: int = 0,
+        mode: Mode = "sample",
+        uniform: bool = False,
+    ) -> None:
         super().__init__()
         if sample_size < 1:
             raise TransitionError(f"sample_size is {sample_size}; expected 1 or more.")
         if mode not in ("sample", "top", "all"):
             raise TransitionError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
         self.transitions, self.sample_size, self.seed, self.mode = transitions, sample_size, seed, mode
+        self.uniform = uniform
         num_steps = transitions.setting.num_steps
         steps = torch.arange(num_steps + 1, dtype=torch.get_default_dtype())
         self.depth_logits = nn.Parameter(-steps / np.log(num_steps + 1))  # q̃ₜ = -t / ln(C + 1), §4.2
@@ -95,7 +105,7 @@ class NeighbourSampler(nn.Module):
             first, last = block[0], block[-1] + 1
             kernels.draw_rows(
                 rows.indptr, rows.node, rows.path, rows.probability, positions[first:last], targets[first:last], depth,
-                key0, key1, noisy,
+                key0, key1, noisy, self.uniform,
                 node[first:last], path[first:last], step[first:last], probability[first:last], count[first:last],
             )  # fmt: skip
 
@@ -104,6 +114,8 @@ class NeighbourSampler(nn.Module):
 
     def _log_probability(self, step: Tensor, probability: Tensor, mask: Tensor) -> Tensor:
         """ln P = ln qₜ + ln T⁽ᵗ⁾. A product with a one-hot: the gradient of q[step] would add up B·S numbers one by one."""
+        if self.uniform:
+            return torch.where(mask, 0.0, -torch.inf).to(self.depth_logits.dtype)
         log_depth = torch.log_softmax(self.depth_logits, dim=-1)
         chosen = nn.functional.one_hot(step, len(log_depth)).to(log_depth.dtype) @ log_depth
         return torch.where(mask, chosen + probability.to(log_depth.dtype).log(), -torch.inf)

@@ -166,3 +166,14 @@ def test_no_targets_give_an_empty_neighbourhood(table):
 def test_settings_that_make_no_sense_are_refused(table, size, mode):
     with pytest.raises(TransitionError, match="expected"):
         NeighbourSampler(table, size, mode=mode)
+
+
+def test_a_uniform_sampler_draws_every_candidate_alike_often():
+    star = Graph.from_edges([0, 0, 0, 0], [1, 2, 3, 4], weight=[50, 2, 1, 1])
+    sampler, num_draws = NeighbourSampler(Transitions.build(star, 1), 2, uniform=True), 10_000
+    counts = np.zeros(5)
+    for draw in range(num_draws):
+        drawn = sampler(torch.tensor([0]), draw=draw)
+        counts[drawn.node[0].numpy()] += 1
+    assert drawn.log_probability.tolist() == [[0.0, 0.0]]
+    assert (np.abs(counts / num_draws - 2 / 5) < 5 * (0.4 * 0.6 / num_draws) ** 0.5).all()

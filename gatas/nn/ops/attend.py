@@ -4,8 +4,11 @@ B targets, S sampled pairs each, K heads, U distinct pairs. F' neighbour size, F
 written by `attend_torch` only, which is the oracle and what runs where there is nothing faster.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -29,7 +32,7 @@ def attend(
         return attend_torch(target_terms, keys, score, values, index, log_probability, mask, keep)
     if keep is None:
         keep = target_terms.new_empty(0, 0, 0)
-    out, _ = _attend(target_terms, keys, score, values, index, log_probability, mask, keep)
+    out: Tensor = _attend(target_terms, keys, score, values, index, log_probability, mask, keep)[0]
     return out
 
 
@@ -176,9 +179,9 @@ def _differentiate(ctx, grad_out, _grad_weights):  # type: ignore[no-untyped-def
 _attend.register_autograd(_differentiate, setup_context=_setup)
 
 
-def _flat(tensor: Tensor) -> np.ndarray:  # type: ignore[type-arg]
+def _flat(tensor: Tensor) -> NDArray[Any]:
     return _numpy(tensor).reshape(len(tensor), -1)
 
 
-def _numpy(tensor: Tensor) -> np.ndarray:  # type: ignore[type-arg]
+def _numpy(tensor: Tensor) -> NDArray[Any]:
     return tensor.detach().contiguous().numpy()
