@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from gatas.graph import Graph, read_graph
     from gatas.graph.networkx import from_networkx, to_networkx
     from gatas.graph.pyg import from_pyg, to_pyg
+    from gatas.nn import Encoder
+    from gatas.sampling import Neighbourhood, NeighbourSampler
     from gatas.transitions import OnDemand, Transitions
 
 _HOMES = {
     "Dataset": "gatas.datasets",
     "DatasetError": "gatas.errors",
+    "Encoder": "gatas.nn",
     "GatasError": "gatas.errors",
     "GatasWarning": "gatas.errors",
     "Graph": "gatas.graph",
     "GraphError": "gatas.errors",
+    "NeighbourSampler": "gatas.sampling",
+    "Neighbourhood": "gatas.sampling",
     "OnDemand": "gatas.transitions",
     "Pairs": "gatas.datasets",
     "TransitionError": "gatas.errors",
@@ -38,10 +43,13 @@ _HOMES = {
 __all__ = [
     "Dataset",
     "DatasetError",
+    "Encoder",
     "GatasError",
     "GatasWarning",
     "Graph",
     "GraphError",
+    "NeighbourSampler",
+    "Neighbourhood",
     "OnDemand",
     "Pairs",
     "TransitionError",

@@ -6,9 +6,17 @@ from typing import Any
 
 import typer
 
+from gatas import __version__
 from gatas.cli import demo, inspect, transitions
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None)
 app.command()(demo.demo)
@@ -17,20 +25,22 @@ app.add_typer(transitions.app, name="transitions")
 
 
 @app.callback()
-def gatas() -> None:
+def gatas(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True, callback=_version),
+) -> None:
     """Learn from a sample of typed multi-step neighbours: look at graphs, build their transitions."""
 
 
-def main() -> None:
+def run() -> None:
     """Run a command. What a user can cause becomes one line and exit code 1."""
     warnings.showwarning = _show_warning
     try:
         app()
-    except GatasError as error:
-        stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+    except (GatasError, OSError) as error:
+        stderr.print(f"error: {error}", style="red", soft_wrap=True)
         sys.exit(1)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
     if issubclass(category, GatasWarning):
-        stderr.print(f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        stderr.print(f"warning: {message}", style="yellow", soft_wrap=True)

@@ -10,6 +10,7 @@ from gatas.graph import Graph, read_graph
 
 NodesOption = typer.Option(None, "--nodes", help="Node table: id[, graph][, label][, split][, features…].")
 ColumnOption = typer.Option([], "--column", help="Name of a column in your file, as source=from or type=relation.")
+NodeColumnOption = typer.Option([], "--node-column", help="The same for the node table, as id=name or label=class.")
 HeaderOption = typer.Option(True, "--header/--no-header", help="Whether the first line names the columns.")
 InverseOption = typer.Option(False, "--inverse", help="Give every edge type an inverse type of its own.")
 UndirectedOption = typer.Option(False, "--undirected", help="Add the reverse of every edge under the same type.")
@@ -20,6 +21,7 @@ def load_graph(
     named: str,
     nodes: Path | None,
     columns: list[str],
+    node_columns: list[str],
     header: bool,
     inverse: bool,
     undirected: bool,
@@ -27,11 +29,26 @@ def load_graph(
 ) -> Graph:
     """Read the graph that was named."""
     path = Path(named)
-    if path.is_dir():
+    stored, known = path.is_dir(), not path.exists() and named in NAMES
+    given = [flag for flag, value in (("--nodes", nodes), ("--column", columns), ("--node-column", node_columns),
+                                      ("--no-header", not header), ("--inverse", inverse), ("--undirected", undirected))
+             if value]  # fmt: skip
+    if (stored or known) and given:
+        what = "a saved graph" if stored else "a data set"
+        raise GraphError(f"{named} is {what}, which is taken as it is; {', '.join(given)} belong to edge files.")
+    if stored:
         return Graph.open(path)
-    if not path.exists() and named in NAMES:
+    if known:
         return load_dataset(named, data_dir).graph
-    return read_graph(path, nodes, columns=_column_names(columns), header=header, inverse=inverse, undirected=undirected)
+    return read_graph(
+        path,
+        nodes,
+        columns=_column_names(columns),
+        node_columns=_column_names(node_columns),
+        header=header,
+        inverse=inverse,
+        undirected=undirected,
+    )
 
 
 def _column_names(columns: list[str]) -> dict[str, str]:

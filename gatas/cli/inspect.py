@@ -11,6 +11,7 @@ from gatas.cli.graphs import (
     DataDirOption,
     HeaderOption,
     InverseOption,
+    NodeColumnOption,
     NodesOption,
     UndirectedOption,
     load_graph,
@@ -25,6 +26,7 @@ def inspect(
     edges: str = typer.Argument(help="Edge file (.parquet, .csv, .tsv, also .gz), saved graph folder, or data set name."),
     nodes: Path | None = NodesOption,
     column: list[str] = ColumnOption,
+    node_column: list[str] = NodeColumnOption,
     header: bool = HeaderOption,
     inverse: bool = InverseOption,
     undirected: bool = UndirectedOption,
@@ -32,7 +34,7 @@ def inspect(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show counts, degrees by type, components, oddities, and what its transitions would cost."""
-    graph = load_graph(edges, nodes, column, header, inverse, undirected, data_dir)
+    graph = load_graph(edges, nodes, column, node_column, header, inverse, undirected, data_dir)
     summary, costs = summarise(graph), {steps: _cost(graph, steps) for steps in (1, 2, 3)}
     if json:
         print_json(asdict(summary) | {"transitions": {str(steps): _as_json(cost) for steps, cost in costs.items()}})

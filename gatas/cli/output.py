@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-stdout = Console()
-stderr = Console(stderr=True)
+# what users name things may look like markup, and is shown as it is
+stdout = Console(markup=False, highlight=False)
+stderr = Console(stderr=True, markup=False, highlight=False)
 
 
 def print_json(content: Any) -> None:
@@ -29,7 +30,7 @@ def plain_table(*columns: str) -> Table:
 
 def print_table(title: str, table: Table) -> None:
     """A bold line, the table, and an empty line."""
-    stdout.print(title, style="bold", markup=False, highlight=False)
+    stdout.print(title, style="bold")
     stdout.print(table)
     stdout.print()
 

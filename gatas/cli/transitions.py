@@ -11,15 +11,17 @@ from gatas.cli.graphs import (
     DataDirOption,
     HeaderOption,
     InverseOption,
+    NodeColumnOption,
     NodesOption,
     UndirectedOption,
     load_graph,
 )
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.errors import StoreError, TransitionError
+from gatas.graph.names import as_number
 from gatas.transitions import Row, Transitions, readable_bytes
 from gatas.transitions.build import Kind
-from gatas.transitions.paths import path_name
+from gatas.transitions.paths import path_name, path_relations
 from gatas.transitions.table import Setting
 
 app = typer.Typer(no_args_is_help=True, help="Build typed transition probabilities, and look at them.")
@@ -37,6 +39,7 @@ def build(
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
     nodes: Path | None = NodesOption,
     column: list[str] = ColumnOption,
+    node_column: list[str] = NodeColumnOption,
     header: bool = HeaderOption,
     inverse: bool = InverseOption,
     undirected: bool = UndirectedOption,
@@ -46,7 +49,7 @@ def build(
     """Compute the transitions of every node and store them."""
     if out.exists() and not overwrite:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
-    graph = load_graph(edges, nodes, column, header, inverse, undirected, data_dir)
+    graph = load_graph(edges, nodes, column, node_column, header, inverse, undirected, data_dir)
     with progress_bar("transitions") as progress:
         table = Transitions.build(graph, steps, kind, None, max_candidates, threads, device=device, progress=progress)
     table.save(out, overwrite=overwrite)
@@ -60,7 +63,7 @@ def build(
 def show(
     store: Path = typer.Argument(help="Folder that `gatas transitions build` wrote."),
     node: str = typer.Argument(help="The node's id."),
-    top: int = typer.Option(20, "--top", help="Show so many of the likeliest per step; 0 shows all."),
+    top: int = typer.Option(20, "--top", min=0, help="Show so many of the likeliest per step; 0 shows all."),
     verify: bool = typer.Option(False, "--verify", help="Check the sums of all files first."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -77,9 +80,10 @@ def find_node(setting: Setting, name: str) -> int:
     """The node with this id."""
     if setting.node_names is not None:
         return int(setting.node_names.find([name])[0])
-    if not name.isdecimal() or int(name) >= setting.num_nodes:
+    number = as_number(name)
+    if number is None or not 0 <= number < setting.num_nodes:
         raise TransitionError(f"there is no node {name!r}; nodes are numbered 0 to {setting.num_nodes - 1}.")
-    return int(name)
+    return number
 
 
 def print_row(setting: Setting, node: str, row: Row, top: int) -> None:
@@ -117,10 +121,11 @@ def as_json(setting: Setting, row: Row, top: int) -> dict[str, Any]:
         {
             "step": step,
             "neighbour": name_of(setting, int(row.node[k])),
-            "path": path_name(int(row.path[k]), setting.relation_names).split(" → "),
+            "path": [setting.relation_names[r] for r in path_relations(int(row.path[k]), len(setting.relation_names))],
             "probability": float(row.probability[k]),
         }
         for step in range(setting.num_steps + 1)
         for k in likeliest(row, step, top)
     ]
-    return {"candidates": entries, "dropped_mass": row.dropped_mass.tolist()}
+    not_shown = len(row.node) - len(entries)
+    return {"candidates": entries, "not_shown": not_shown, "dropped_mass": row.dropped_mass.tolist()}

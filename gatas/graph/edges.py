@@ -101,10 +101,10 @@ def _compacted(types: Ints) -> tuple[Ints, tuple[str, ...]]:
     few = highest < 2 * MAX_EDGE_TYPES  # counting is many times faster than sorting
     used = np.flatnonzero(np.bincount(types)) if few else np.unique(types)
     names = tuple(str(number) for number in used)
-    if used.size == highest + 1:
-        return types, names
     if used.size > MAX_EDGE_TYPES:
         raise GraphError(f"there are {used.size:,} edge types, but at most {MAX_EDGE_TYPES:,} fit. Are these node ids?")
+    if used.size == highest + 1:
+        return types, names
     warnings.warn(
         f"edge types are numbered up to {highest}, but only {used.size} occur; they were renumbered 0 to "
         f"{used.size - 1} and keep their numbers as names. Pass num_edge_types to keep the numbers.",

@@ -21,7 +21,7 @@ from gatas.graph.edges import (
     with_reverses,
     without_zeros,
 )
-from gatas.graph.inputs import Ints, Where, as_array, as_count, as_indices, frozen
+from gatas.graph.inputs import Ints, Where, as_array, as_count, as_indices, kept, sealed
 from gatas.graph.names import Names, as_number
 from gatas.graph.nodes import NOTHING_KNOWN, NodeTable, node_place
 
@@ -50,7 +50,7 @@ class Graph:
     def __post_init__(self) -> None:
         for name in ("indptr", "neighbour", "edge_type", "weight", "graph_id"):
             if (array := getattr(self, name)) is not None:
-                object.__setattr__(self, name, frozen(np.ascontiguousarray(as_array(array))))
+                object.__setattr__(self, name, kept(as_array(array)))
         self._check_edges()
         self._check_nodes()
         if not self.edge_type_names:
@@ -103,9 +103,9 @@ class Graph:
             edges = with_reverses(edges, num_nodes)
         counts = np.bincount(edges.source, minlength=num_nodes)
         return cls(
-            indptr=np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
-            neighbour=edges.target.astype(np.int32),
-            edge_type=edges.edge_type.astype(np.int16 if len(names) < 2**15 else np.int32),
+            indptr=sealed(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])),
+            neighbour=sealed(edges.target.astype(np.int32)),
+            edge_type=sealed(edges.edge_type.astype(np.int16 if len(names) < 2**15 else np.int32)),
             num_edge_types=len(names),
             weight=edges.weight,
             graph_id=None if graph_id is None else _numbered_graphs(graph_id),
@@ -144,7 +144,7 @@ class Graph:
     @property
     def relation_names(self) -> tuple[str, ...]:
         """Names by relation, the self-loop first."""
-        return ("self", *self.edge_type_names)
+        return ("self" if "self" not in self.edge_type_names else "(self-loop)", *self.edge_type_names)
 
     @property
     def num_graphs(self) -> int:
@@ -157,8 +157,8 @@ class Graph:
 
     def name(self, node: int) -> int | str:
         """The id a user knows this node by."""
-        if not 0 <= node < self.num_nodes:
-            raise GraphError(f"there is no node {node}; nodes are numbered 0 to {self.num_nodes - 1}.")
+        if isinstance(node, float | str) or not 0 <= node < self.num_nodes:
+            raise GraphError(f"there is no node {node!r}; nodes are numbered 0 to {self.num_nodes - 1}.")
         return int(node) if self.node_names is None else self.node_names[node]
 
     def find(self, name: int | str) -> int:

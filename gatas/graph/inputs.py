@@ -120,6 +120,20 @@ def owned(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
     return array if array.dtype == dtype and not array.flags.writeable else array.astype(dtype)
 
 
+def kept(array: NDArray[Any]) -> NDArray[Any]:
+    """An array nobody else can write to: a copy, unless it is read-only already (mapped from a file, or made here)."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    return sealed(np.ascontiguousarray(array.copy() if isinstance(owner, np.ndarray) else array))
+
+
+def sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself, not to be written to from now on."""
+    array.flags.writeable = False
+    return array
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """A view that cannot be written through; the graph's arrays are shared by everything downstream."""
     view = array.view()

@@ -108,7 +108,7 @@ class Names:
 def as_number(name: object) -> int | None:
     """An int64, also where it is written as text; None for anything else: 1.0, True and "007" are no integer ids."""
     if isinstance(name, str):
-        name = int(name) if re.match(WHOLE_NUMBER, name) else None
+        name = int(name) if re.fullmatch(WHOLE_NUMBER, name) else None
     if isinstance(name, bool) or not isinstance(name, int | np.integer):
         return None
     return int(name) if -(2**63) <= int(name) < 2**63 else None

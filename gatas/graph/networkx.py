@@ -12,6 +12,8 @@ from gatas.graph.names import Names
 
 def from_networkx(graph: "nx.Graph[Any]", *, edge_type: str = "type", weight: str = "weight", inverse: bool = False) -> Graph:
     """Any NetworkX graph; `edge_type` and `weight` name edge attributes. Undirected graphs get both directions."""
+    if inverse and not graph.is_directed():
+        raise GraphError("the NetworkX graph is undirected, so every edge is its own inverse. Leave out inverse.")
     names = list(graph.nodes)
     number = {name: index for index, name in enumerate(names)}
     edges = list(graph.edges(data=True))

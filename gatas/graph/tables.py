@@ -189,10 +189,13 @@ def _read(path: Path, ours: list[str], header: bool) -> Any:
     kind = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
     if kind not in (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz"):
         raise GraphError(f"{path} has an ending that is not known; expected {FORMATS}.")
-    if not path.is_file():
-        raise GraphError(f"{path} does not exist or is not a file.")
-    if path.stat().st_size == 0:
-        raise GraphError(f"{path} is empty; expected a table{' with a header line' if header else ''}.")
+    try:
+        if not path.is_file():
+            raise GraphError(f"{path} does not exist or is not a file.")
+        if path.stat().st_size == 0:
+            raise GraphError(f"{path} is empty; expected a table{' with a header line' if header else ''}.")
+    except OSError as error:
+        raise GraphError(f"{path} could not be read: {error.strerror}.") from error
     try:
         return pa.parquet.read_table(path) if kind == ".parquet" else _read_text(path, kind, ours, header)
     except (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
@@ -270,12 +273,16 @@ def _column_names(path: Path, content: Any) -> list[str]:
 
 
 def _missing_column(path: Path, column: str, ours: str, found: list[str], header: bool) -> str:
+    argument, option = ("node_columns", "--node-column") if ours == "id" else ("columns", "--column")
     near = get_close_matches(column, found, n=1) or [name for name in found if name.lower() == column.lower()]
-    hint = f" Did you mean {near[0]!r}? Then pass columns={{'{ours}': '{near[0]}'}}." if near else (
-        f" Pass columns={{'{ours}': 'its name in the file'}}"
-        + (", or header=False if the first line is data." if header and is_text_file(path) else ".")
-    )  # fmt: skip
-    return f"{path} has no column {column!r}; its columns are {', '.join(map(repr, found))}.{hint}"
+    hint = f"Name it with {argument}={{'{ours}': …}} ({option} {ours}=…)"
+    if len(found) == 1 and (marks := [mark for mark in ";|\t ," if mark in found[0]]):
+        hint = f"The file seems to be separated by {marks[0]!r}; write it with commas, or with tabs as .tsv"
+    elif near:
+        hint = f"Did you mean {near[0]!r}? Then pass {argument}={{'{ours}': '{near[0]}'}} ({option} {ours}={near[0]})"
+    elif header and is_text_file(path) and ours != "id":
+        hint += ", or pass header=False (--no-header) if the first line is data"
+    return f"{path} has no column {column!r}; its columns are {', '.join(map(repr, found))}. {hint}."
 
 
 def _refuse_blank(table: Table, column: str, values: Any) -> None:

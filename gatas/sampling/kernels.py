@@ -1,20 +1,19 @@
 """Draws without replacement on a CPU: every numba function of this package. `noise.py` says what the bits are."""
 
 import numpy as np
-from numba import njit
 
-from gatas.transitions.kernels import kth_largest
+from gatas.transitions.kernels import compiled, kth_largest
 
 U32 = np.uint32
 PARITY = np.uint32(0x1BD11BDA)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def rotate(word, bits):
     return U32(U32(word << U32(bits)) | U32(word >> U32(32 - bits)))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def threefry(key0, key1, first, second):
     """Threefry-2x32 with 20 rounds; all of it in 32-bit words, which numba would widen."""
     key2 = U32(key0 ^ key1 ^ PARITY)
@@ -31,7 +30,7 @@ def threefry(key0, key1, first, second):
     return U32(first + key2), U32(second + key0 + U32(5))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def four_rounds(first, second, a, b, c, d):
     first = U32(first + second)
     second = rotate(second, a) ^ first
@@ -44,7 +43,7 @@ def four_rounds(first, second, a, b, c, d):
     return first, second
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def draw_rows(
     indptr, node, path, probability, positions, targets, depth, key0, key1, noisy, uniform,
     out_node, out_path, out_step, out_probability, out_count,
@@ -86,7 +85,7 @@ def draw_rows(
                 out += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_ranks(indptr, node, path, probability, position, target, depth, key0, key1, noisy, uniform, rank, ordered):
     """P / E for every entry of a row; without noise P."""
     own0, own1 = threefry(key0, key1, U32(target), U32(0))
@@ -104,7 +103,7 @@ def fill_ranks(indptr, node, path, probability, position, target, depth, key0, k
             rank[entry - first] = ordered[entry - first] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def path_word(path):
     """32 bits of a path id: the id itself, as long as it fits."""
     return U32(U32(path & 0xFFFFFFFF) ^ U32((path >> 32) * 0x9E3779B9 & 0xFFFFFFFF))

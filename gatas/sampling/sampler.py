@@ -13,6 +13,7 @@ from gatas.sampling import kernels
 from gatas.sampling.neighbourhood import Neighbourhood
 from gatas.sampling.noise import DRAW, stream
 from gatas.transitions import Rows, Transitions, TransitionSource
+from gatas.transitions.table import checked_targets
 
 Mode = Literal["sample", "top", "all"]
 PARALLEL_CANDIDATES = 20_000
@@ -40,8 +41,8 @@ class NeighbourSampler(nn.Module):
         uniform: bool = False,
     ) -> None:
         super().__init__()
-        if sample_size < 1:
-            raise TransitionError(f"sample_size is {sample_size}; expected 1 or more.")
+        if not isinstance(sample_size, int) or sample_size < 1:
+            raise TransitionError(f"sample_size is {sample_size!r}; expected a whole number from 1 on.")
         if mode not in ("sample", "top", "all"):
             raise TransitionError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
         self.transitions, self.sample_size, self.seed, self.mode = transitions, sample_size, seed, mode
@@ -61,17 +62,19 @@ class NeighbourSampler(nn.Module):
         if draw is None:
             draw = int(self.draws)
             self.draws += 1
-        rows, positions = self._rows(targets.cpu().numpy())
+        wanted = checked_targets(targets, self.transitions.setting.num_nodes)
+        rows, positions = self._rows(wanted)
         sizes = rows.indptr[(positions + 1) * (rows.num_steps + 1)] - rows.indptr[positions * (rows.num_steps + 1)]
         mode = mode or self.mode
         size = int(sizes.max(initial=1)) if mode == "all" else self.sample_size
-        drawn = self._drawn(rows, positions, sizes, targets.cpu().numpy(), size, draw, noisy=mode == "sample")
-        node, path, step, probability, mask = (torch.from_numpy(column).to(targets.device) for column in drawn)
+        drawn = self._drawn(rows, positions, sizes, wanted, size, draw, noisy=mode == "sample")
+        device = self.depth_logits.device
+        node, path, step, probability, mask = (torch.from_numpy(column).to(device) for column in drawn)
         return Neighbourhood(node, path, self._log_probability(step, probability, mask), mask)
 
     def coverage(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
         """(B,) the share of P's mass that is in each sample; candidates that the table dropped count as missing."""
-        rows, positions = self._rows(targets.cpu().numpy())
+        rows, positions = self._rows(checked_targets(targets, self.transitions.setting.num_nodes))
         levels = positions[:, None] * (rows.num_steps + 1) + np.arange(rows.num_steps + 1)
         reached = torch.from_numpy(rows.indptr[levels + 1] > rows.indptr[levels]).to(neighbourhood.node.device)
         total = reached.to(self.depth_logits.dtype) @ self.depth_coefficients

@@ -69,7 +69,6 @@ class Builder:
     """A graph made ready for walking: builds the rows of any targets."""
 
     def __init__(self, graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None, num_threads: int | None) -> None:
-        check_settings(num_steps, kind, max_candidates, num_threads)
         self.graph = graph
         self.num_steps = num_steps
         self.max_candidates = max_candidates
@@ -200,14 +199,19 @@ def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int,
 
 def check_settings(num_steps: int, kind: str, max_candidates: int | None, num_threads: int | None = None) -> None:
     """What was asked for must make sense."""
-    if num_steps < 1:
-        raise TransitionError(f"num_steps is {num_steps}; expected 1 or more.")
     if kind not in ("walk", "count"):
         raise TransitionError(f"kind is {kind!r}; expected 'walk' (the paper's) or 'count' (shortest walks counted).")
-    if max_candidates is not None and max_candidates < 1:
-        raise TransitionError(f"max_candidates is {max_candidates}; expected 1 or more, or None to keep all.")
-    if num_threads is not None and num_threads < 1:
-        raise TransitionError(f"num_threads is {num_threads}; expected 1 or more, or None for all cores.")
+    _check_positive("num_steps", num_steps, "")
+    if max_candidates is not None:
+        _check_positive("max_candidates", max_candidates, ", or None to keep all")
+    if num_threads is not None:
+        _check_positive("num_threads", num_threads, ", or None for all cores")
+
+
+def _check_positive(name: str, value: Any, otherwise: str) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= NO_LIMIT:
+        raise TransitionError(f"{name} is {value!r}; expected a whole number from 1 on{otherwise}.")
 
 
 def available_threads() -> int:

@@ -19,6 +19,19 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+
+def compiled(**options):
+    """`njit` that keeps its result for the next process, where there is a folder to keep it in, and lets go of the GIL."""
+
+    def decorate(function):
+        try:
+            return njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:  # installed read-only and no home: compiled anew each time, unless NUMBA_CACHE_DIR is set
+            return njit(nogil=True, **options)(function)
+
+    return decorate
+
+
 Adjacency = namedtuple("Adjacency", "neighbour weight run_indptr run_type run_start scale num_relations")
 """Edges in runs. `scale` is 1 / (weight of a node's edges, self-edges aside) for walks, 1 for counts; `weight` may be empty."""
 
@@ -43,7 +56,7 @@ for _bit in range(WORD):
     LOWEST_BIT[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def count_rows(adjacency, workspace, targets, num_steps, out_counts):
     """How many (node, path) states each target reaches at each step; out_counts is (targets, num_steps + 1)."""
     level, following = new_level(), new_level()
@@ -71,7 +84,7 @@ def count_rows(adjacency, workspace, targets, num_steps, out_counts):
         forget(workspace.seen, seen_nodes, num_seen)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_rows(
     adjacency, workspace, targets, num_steps, max_candidates, indptr, out_node, out_path, out_probability, out_dropped
 ):
@@ -109,7 +122,7 @@ def fill_rows(
         forget(workspace.seen, seen_nodes, num_seen)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def expand_level(adjacency, workspace, level, num_groups, following, run_state, run, next_run, scan):
     """The states one step further (eq. 2, not yet normalised), in lists that grow as needed, and their number of groups."""
     node, mass, path, stop = following
@@ -130,7 +143,7 @@ def expand_level(adjacency, workspace, level, num_groups, following, run_state, 
     return Level(node, mass, path, stop), groups
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def count_level(adjacency, workspace, level, num_groups, run_state, run, next_run, scan):
     """How many states `expand_level` would make."""
     count, first = np.int64(0), np.int64(0)
@@ -158,7 +171,7 @@ def count_level(adjacency, workspace, level, num_groups, run_state, run, next_ru
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def link_runs(adjacency, workspace, node, first, stop, run_state, run, next_run):
     """Link the runs of a group's states by edge type, and collect these types."""
     at = np.int64(0)
@@ -172,7 +185,7 @@ def link_runs(adjacency, workspace, node, first, stop, run_state, run, next_run)
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def push_mass(adjacency, workspace, level, run_state, run, next_run, kind, scan):
     """Send the mass of the linked states along their edges of one type; returns how many nodes were met at most."""
     mass, met, met_words = workspace.mass, workspace.met, workspace.met_words
@@ -196,7 +209,7 @@ def push_mass(adjacency, workspace, level, run_state, run, next_run, kind, scan)
     return min(edges, mass.size)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def collect(workspace, out_node, out_mass, out):
     """Read out the nodes met and their mass, ascending; those seen in earlier steps are dropped. Returns how many there are."""
     mass, met, met_words, seen = workspace.mass, workspace.met, workspace.met_words, workspace.seen
@@ -220,7 +233,7 @@ def collect(workspace, out_node, out_mass, out):
     return np.int64(count)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add(bits, words, member):
     """Add to a bit set, whose `words` say which of its words are not empty."""
     word = np.uint64(member) >> SHIFT
@@ -228,18 +241,18 @@ def add(bits, words, member):
     words[word >> SHIFT] |= ONE << (word & LOW)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def mark_all(words):
     for part in range(words.size):
         words[part] = ALL
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def contains(bits, member):
     return (bits[np.uint64(member) >> SHIFT] >> (np.uint64(member) & LOW)) & ONE != 0
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def drain(bits, words, out):
     """Empty a bit set into `out`, ascending; returns how many members it had."""
     count = np.int64(0)
@@ -256,7 +269,7 @@ def drain(bits, words, out):
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def see(seen, node, size, seen_nodes, num_seen):
     """Mark a level's nodes as seen, and list them for `forget`."""
     seen_nodes = at_least(seen_nodes, num_seen + size)
@@ -267,19 +280,19 @@ def see(seen, node, size, seen_nodes, num_seen):
     return seen_nodes, num_seen + size
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def forget(seen, seen_nodes, num_seen):
     for k in range(num_seen):
         seen[np.uint64(seen_nodes[k]) >> SHIFT] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def lowest_bit(word):
     """The place of the lowest set bit, by a De Bruijn sequence."""
     return LOWEST_BIT[((word & (~word + ONE)) * DE_BRUIJN) >> np.uint64(58)]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def count_bits(word):
     """How many bits are set, by adding neighbours in parallel."""
     word -= (word >> ONE) & np.uint64(0x5555555555555555)
@@ -288,10 +301,12 @@ def count_bits(word):
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def normalise(mass, size):
-    """Ψ of §3.3 for one target and step."""
+    """Ψ of §3.3 for one target and step. A mass so small that it is lost (below 1e-300) stays above zero."""
     total = 0.0
+    for k in range(size):
+        mass[k] = max(mass[k], 1e-300)
     for k in range(size):
         total += mass[k]
     scale = 1.0 / total
@@ -299,7 +314,7 @@ def normalise(mass, size):
         mass[k] *= scale
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def write_level(level, num_groups, out, out_node, out_path, out_probability):
     size = level.stop[num_groups - 1]
     nodes, paths, probabilities = out_node[out:], out_path[out:], out_probability[out:]
@@ -316,7 +331,7 @@ def write_level(level, num_groups, out, out_node, out_path, out_probability):
         first = level.stop[group]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def write_likeliest(level, num_groups, keep, rank, out, out_node, out_path, out_probability):
     """Write the `keep` likeliest states in their order, the first of equals; returns the mass of the others."""
     size = level.stop[num_groups - 1]
@@ -342,7 +357,7 @@ def write_likeliest(level, num_groups, keep, rank, out, out_node, out_path, out_
     return dropped
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def kth_largest(values, size, k):
     """Quickselect; reorders `values`."""
     low, high = 0, size - 1
@@ -367,13 +382,13 @@ def kth_largest(values, size, k):
     return values[k - 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def stored(mass):
     """Probabilities are kept in float32; one too small for it becomes the smallest there is, so that ln P is finite."""
     return max(np.float32(mass), np.float32(1.1754944e-38))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def count_runs(adjacency, node, size):
     """Runs and edges of a level's states."""
     runs = edges = np.int64(0)
@@ -384,7 +399,7 @@ def count_runs(adjacency, node, size):
     return runs, edges
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def at_least(array, size):
     """The array, or a longer one with the same beginning."""
     if size <= array.size:
@@ -395,11 +410,11 @@ def at_least(array, size):
     return longer
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def new_level():
     return Level(np.empty(64, np.int32), np.empty(64, np.float64), np.empty(64, np.int64), np.empty(64, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def new_runs():
     return np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)

@@ -11,10 +11,10 @@ from torch import Tensor
 from gatas.errors import TransitionError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
-from gatas.transitions.build import Kind, Rows, check_settings, inverse_degree
+from gatas.transitions.build import Kind, Progress, Rows, inverse_degree
 from gatas.transitions.cost import estimate_cost, path_dtype, refuse_if_too_large
 
-BLOCK_WALKS = {"cuda": 1 << 26, "cpu": 1 << 22}
+WALKS_PER_BLOCK = {"cuda": 1 << 26, "cpu": 1 << 22}
 BLOCK_VISITED = 1 << 30
 """Bytes for the (target, node) table of a block that says what was reached before."""
 
@@ -43,22 +43,24 @@ class States:
     mass: Tensor  # float64
 
 
-def build_rows(graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None, targets: Ints, device: str) -> Rows:
+def build_rows(
+    graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None, targets: Ints, device: str, report: Progress
+) -> Rows:
     """Rows as `Builder.rows` makes them, to float32 precision; block by block, so that memory on the device is bounded."""
-    check_settings(num_steps, kind, max_candidates)
     try:
         where = torch.device(device)
+        torch.zeros(1, device=where).cpu()
         edges = _to_device(graph, kind, where)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise TransitionError(f"the device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
     cost = estimate_cost(graph, num_steps, targets, max_candidates)
     refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
     wanted = torch.from_numpy(targets).to(where)
     paths = torch.from_numpy(np.empty(0, path_dtype(graph.num_relations, num_steps))).dtype
-    parts = [
-        _block_rows(edges, wanted[first:last], num_steps, max_candidates, paths)
-        for first, last in _blocks(cost.walks, graph.num_nodes, where.type)
-    ]
+    parts = []
+    for first, last in _blocks(cost.walks, graph.num_nodes, where.type):
+        parts.append(_block_rows(edges, wanted[first:last], num_steps, max_candidates, paths))
+        report(last / len(targets))
     counts, node, path, probability, dropped = (
         (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else _nothing(num_steps)
     )
@@ -80,7 +82,7 @@ def _blocks(walks: NDArray[np.float64], num_nodes: int, kind: str) -> list[tuple
     blocks, first = [], 0
     while first < len(walks):
         before = total[first - 1] if first else 0.0
-        last = int(np.searchsorted(total, before + BLOCK_WALKS.get(kind, 1 << 22), side="right"))
+        last = int(np.searchsorted(total, before + WALKS_PER_BLOCK.get(kind, 1 << 22), side="right"))
         last = min(max(last, first + 1), first + most_rows, len(walks))
         blocks.append((first, last))
         first = last
@@ -142,8 +144,9 @@ def _merged(states: States, num_nodes: int) -> States:
 def _normalised(states: States, num_rows: int) -> States:
     """Ψ of §3.3: each row's masses add up to 1."""
     counts = torch.bincount(states.row, minlength=num_rows)
-    total = torch.segment_reduce(states.mass, "sum", lengths=counts, initial=0.0)
-    return States(states.row, states.path, states.node, states.mass / total[states.row])
+    mass = states.mass.clamp_min(1e-300)  # as in `kernels.normalise`
+    total = torch.segment_reduce(mass, "sum", lengths=counts, initial=0.0)
+    return States(states.row, states.path, states.node, mass / total[states.row])
 
 
 def _likeliest(states: States, keep: int) -> tuple[States, States]:

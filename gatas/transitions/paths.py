@@ -9,6 +9,7 @@ The order holds paths with inner self-loops, which are never walked; that keeps 
 takes a number or an integer array.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -28,7 +29,7 @@ def num_paths(num_relations: int, num_steps: int) -> int:
     count: int = sum(int(num_relations) ** step for step in range(1, num_steps + 1))
     if count > MAX_PATHS:
         raise TransitionError(
-            f"{num_relations} relations over {num_steps} steps make {count:.3g} paths; ids for at most {MAX_PATHS:.3g} fit. "
+            f"{num_relations} relations over {num_steps} steps make 10^{math.log10(count):.1f} paths; 10^18.9 fit. "
             "Use fewer steps, or merge edge types."
         )
     return count

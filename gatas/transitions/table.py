@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from gatas.errors import GraphError, StoreError, TransitionError
 from gatas.graph import Graph, Names
-from gatas.graph.inputs import Ints, as_indices
+from gatas.graph.inputs import Ints, as_array, as_count, as_indices
 from gatas.graph.saved import name_arrays, stored_names, structure_fingerprint
-from gatas.graph.storage import open_store, write_store
-from gatas.transitions.build import Builder, Kind, Progress, Rows
+from gatas.graph.storage import Store, open_store, write_store
+from gatas.transitions.build import Builder, Kind, Progress, Rows, check_settings
 from gatas.transitions.cost import count_walks, entry_bytes, estimate_cost, walks_cost
 
 SHARD_ENTRIES = 1 << 26
@@ -94,13 +94,15 @@ class Transitions:
         `max_candidates` keeps the likeliest of each (target, step) and records the mass of the rest, `device` runs it
         in torch. Refused if the table would not fit in memory.
         """
+        check_settings(num_steps, kind, max_candidates, num_threads)
         setting = Setting.of(graph, num_steps, kind, max_candidates)
-        chosen = None if targets is None else np.unique(_checked_targets(targets, graph.num_nodes))
+        chosen = None if targets is None else np.unique(checked_targets(targets, graph.num_nodes))
         wanted = np.arange(graph.num_nodes) if chosen is None else chosen
         if device is not None:
             from gatas.transitions.on_device import build_rows
 
-            return cls(setting, (build_rows(graph, num_steps, kind, max_candidates, wanted, device),), chosen)
+            report = progress or (lambda share: None)
+            return cls(setting, (build_rows(graph, num_steps, kind, max_candidates, wanted, device, report),), chosen)
         builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
         cost = estimate_cost(graph, num_steps, wanted, max_candidates)
         return cls(setting, (builder.rows(wanted, cost, progress),), chosen)
@@ -109,20 +111,35 @@ class Transitions:
     def open(cls, folder: str | Path, *, verify: bool = False) -> "Transitions":
         """Map a saved table; `verify` reads every byte and checks its sum."""
         store = open_store(Path(folder), "transitions", verify=verify)
+        try:
+            return cls._assembled(store)
+        except StoreError:
+            raise
+        except (GraphError, TransitionError, ValueError, TypeError, IndexError) as error:
+            raise StoreError(f"{folder} is damaged: {error} Build the table again.") from error
+
+    @classmethod
+    def _assembled(cls, store: Store) -> "Transitions":
+        names = store.parameter("relation_names")
         setting = Setting(
-            int(store.parameter("num_nodes")),
-            int(store.parameter("num_steps")),
+            as_count(store.parameter("num_nodes"), "num_nodes"),
+            as_count(store.parameter("num_steps"), "num_steps"),
             store.parameter("kind"),
             store.parameter("max_candidates"),
-            tuple(store.parameter("relation_names")),
+            tuple(str(name) for name in names),
             stored_names(store.arrays),
-            store.parameter("graph_fingerprint"),
+            str(store.parameter("graph_fingerprint")),
         )
+        check_settings(setting.num_steps, setting.kind, setting.max_candidates)
         shards = []
-        for number in range(int(store.parameter("num_shards"))):
+        for number in range(as_count(store.parameter("num_shards"), "num_shards")):
             part = [store.array(f"{_shard_name(number)}-{column}") for column in COLUMNS]
             shards.append(_checked_shard(Rows(setting.num_steps, *part), store.folder, number))
-        return cls(setting, tuple(shards), store.arrays.get("targets"))
+        table = cls(setting, tuple(shards), store.arrays.get("targets"))
+        expected = setting.num_nodes if table.targets is None else len(table.targets)
+        if not shards or table.num_rows != expected or not isinstance(names, list) or not names:
+            raise StoreError(f"{store.folder} has {table.num_rows} rows for {expected} targets. Build the table again.")
+        return table
 
     def save(self, folder: str | Path, *, overwrite: bool = False, shard_entries: int = SHARD_ENTRIES) -> None:
         """Write a folder of .npy shards with a manifest: all of it, or nothing."""
@@ -165,7 +182,7 @@ class Transitions:
 
     def rows(self, targets: Any) -> Rows:
         """The candidates of several nodes, in the order asked for, which may repeat."""
-        positions = self.positions(_checked_targets(targets, self.setting.num_nodes))
+        positions = self.positions(checked_targets(targets, self.setting.num_nodes))
         shard = np.searchsorted(self._first_rows, positions, side="right") - 1
         return _gather(self.shards, shard, positions - self._first_rows[shard])
 
@@ -202,6 +219,7 @@ class OnDemand:
         max_candidates: int | None = None,
         num_threads: int | None = None,
     ) -> None:
+        check_settings(num_steps, kind, max_candidates, num_threads)
         self.setting = Setting.of(graph, num_steps, kind, max_candidates)
         self._builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
         self._walks = count_walks(graph, num_steps).astype(np.float32)
@@ -213,7 +231,7 @@ class OnDemand:
 
     def rows(self, targets: Any) -> Rows:
         """The candidates of several nodes, in the order asked for, which may repeat."""
-        wanted = _checked_targets(targets, self.setting.num_nodes)
+        wanted = checked_targets(targets, self.setting.num_nodes)
         return self._builder.rows(wanted, walks_cost(self._walks[wanted], self.setting.max_candidates, self._entry_bytes))
 
 
@@ -232,9 +250,16 @@ def only_row(rows: Rows) -> Row:
     )
 
 
-def _checked_targets(targets: Any, num_nodes: int) -> Ints:
+def checked_targets(targets: Any, num_nodes: int) -> Ints:
+    """Node numbers that exist, as int64."""
+    array = as_array(targets)
+    if array.ndim > 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TransitionError(
+            f"targets are {array.dtype} of shape {array.shape}; expected a list of node numbers. Graph.find gives the number "
+            "of an id, np.flatnonzero those of a mask."
+        )
     try:
-        indices = as_indices(np.atleast_1d(targets) if np.isscalar(targets) else targets, "target", "target {}".format)
+        indices = as_indices(np.atleast_1d(array), "target", "target {}".format)
     except GraphError as error:
         raise TransitionError(str(error)) from error
     if indices.size and indices.max() >= num_nodes:

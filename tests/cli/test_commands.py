@@ -98,12 +98,49 @@ def test_candidates_left_out_of_sight_are_counted(gatas, edges, tmp_path):
         (["transitions", "build", "{edges}", "--out", "{folder}/t", "--steps", "0"], "num_steps is 0"),
         (["transitions", "build", "{edges}", "--out", "{folder}", "--steps", "1"], "exists already"),
         (["transitions", "show", "{folder}", "ana"], "has no manifest.json"),
+        (["inspect", "kinship", "--inverse"], "a data set, which is taken as it is; --inverse belong"),
+        (["inspect", "{folder}", "--nodes", "x.csv"], "a saved graph, which is taken as it is"),
+        (["inspect", "{folder}/" + "x" * 300 + ".csv"], "name too long"),
+        (["demo", "--out", "{edges}"], "File exists"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_1(gatas, edges, tmp_path, arguments, message):
     filled = [argument.format(edges=edges, folder=tmp_path) for argument in arguments]
     code, out, err = gatas(*filled)
     assert code == 1 and out == "" and err.startswith("error: ") and err.count("\n") == 1 and message in err
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(gatas, tmp_path):
+    (tmp_path / "e.csv").write_text("source,target,type\n[bold]a,[/b],[/red]\n[bold]a,c,[red]x → y\n")
+    code, out, _ = gatas("inspect", tmp_path / "e.csv")
+    assert code == 0 and "[/red]" in out and "[red]x → y" in out
+    code, out, _ = gatas("transitions", "build", tmp_path / "e.csv", "--out", tmp_path / "o[x]", "--steps", 1)
+    assert code == 0 and "o[x]" in out
+    code, out, _ = gatas("transitions", "show", tmp_path / "o[x]", "[bold]a")
+    assert code == 0 and "[/b]" in out and "[bold]a" in out
+    _, out, _ = gatas("transitions", "show", tmp_path / "o[x]", "[bold]a", "--json", "--top", 1)
+    content = json.loads(out)
+    assert content["not_shown"] == 1 and content["candidates"][1]["path"] in (["[/red]"], ["[red]x → y"])
+
+
+def test_node_columns_can_be_named_and_are_advised(gatas, edges, tmp_path):
+    (tmp_path / "n.csv").write_text("who,label\nana,x\nbo,y\ncy,x\n")
+    code, _, err = gatas("inspect", edges, "--nodes", tmp_path / "n.csv")
+    assert code == 1 and "--node-column id=" in err and "header" not in err
+    code, _, _ = gatas("inspect", edges, "--nodes", tmp_path / "n.csv", "--node-column", "id=who")
+    assert code == 0
+
+
+def test_a_file_with_another_separator_is_recognised(gatas, tmp_path):
+    (tmp_path / "e.csv").write_text("source;target\na;b\n")
+    code, _, err = gatas("inspect", tmp_path / "e.csv")
+    assert code == 1 and "separated by ';'" in err
+
+
+def test_the_version_is_told(gatas):
+    import gatas as package
+
+    assert gatas("--version")[:2] == (0, f"{package.__version__}\n")
 
 
 def test_an_unknown_node_gets_the_nearest_ones(gatas, edges, tmp_path):

@@ -118,3 +118,17 @@ def test_a_node_outside_the_graph_has_no_name(names, node):
 def test_the_number_of_graphs_is_shown():
     graph = Graph.from_edges([0, 2], [1, 3], graph_id=[0, 0, 1, 1], weight=[1, 1])
     assert repr(graph) == "Graph(4 nodes, 2 edges, 1 edge types, weighted, 2 graphs)"
+
+
+def test_a_graph_does_not_change_with_the_arrays_it_was_made_of():
+    neighbour = np.array([1, 2], np.int32)
+    graph = Graph(np.array([0, 1, 2, 2]), neighbour, np.zeros(2, np.int16), 1)
+    neighbour[0] = 2**30
+    assert graph.neighbour.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        graph.neighbour[0] = 0
+
+
+def test_an_edge_type_named_self_is_told_from_the_self_loop():
+    graph = Graph.from_edges([0], [1], edge_type_names=["self"])
+    assert len(set(graph.relation_names)) == 2

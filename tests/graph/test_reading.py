@@ -84,7 +84,7 @@ def test_without_a_header_further_columns_are_counted_and_left(write):
 
 
 def test_a_forgotten_header_is_guessed_at(write):
-    refused(["has no column 'source'; its columns are 'a', 'b'", "or header=False"], write("edges.csv", "a,b\nb,c\n"))
+    refused(["has no column 'source'; its columns are 'a', 'b'", "or pass header=False"], write("edges.csv", "a,b\nb,c\n"))
 
 
 def test_separators_and_line_breaks_may_be_quoted(write):

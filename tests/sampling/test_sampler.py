@@ -162,7 +162,13 @@ def test_no_targets_give_an_empty_neighbourhood(table):
     assert NeighbourSampler(table, 20)(torch.empty(0, dtype=torch.int64)).node.shape == (0, 20)
 
 
-@pytest.mark.parametrize(("size", "mode"), [(0, "sample"), (5, "best")])
+@pytest.mark.parametrize("targets", [torch.tensor([-1]), torch.tensor([400]), torch.tensor([1.0]), torch.tensor([[1]]), ["a"]])
+def test_targets_that_are_no_nodes_are_refused(table, targets):
+    with pytest.raises(TransitionError, match="target"):
+        NeighbourSampler(table, 5)(targets)
+
+
+@pytest.mark.parametrize(("size", "mode"), [(0, "sample"), (2.5, "sample"), (5, "best")])
 def test_settings_that_make_no_sense_are_refused(table, size, mode):
     with pytest.raises(TransitionError, match="expected"):
         NeighbourSampler(table, size, mode=mode)

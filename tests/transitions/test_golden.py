@@ -116,3 +116,17 @@ def test_the_inverse_type_is_walked_backwards(source):
     #   0 ─a→ 1 ←a─ 2: from 0, node 2 over a → a⁻¹
     graph = Graph.from_edges([0, 2], [1, 1], inverse=True)
     assert by_path(source(graph, 2), 0, 2) == {(2, path_of([1, 2], 3)): 1.0}
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_mass_that_underflows_is_neither_nan_nor_an_error(device):
+    #   0 ─heavy→ 1 → 2 (ends there), and 0 ─light→ 3 ─light→ 5 …, beside heavy dead ends: 1e-77 of the mass at each step
+    light, heavy = 1.2e-38, 3e38
+    edges = [(k, k + 1, light) for k in range(6)] + [(k, 10 + k, heavy) for k in range(6)]
+    source, target, weight = zip(*edges, strict=True)
+    row = Transitions.build(Graph.from_edges(source, target, weight=weight), 6, device=device).row(0)
+    assert (row.probability > 0).all() and probabilities_sum(row) == approx([1.0] * 7)
+
+
+def probabilities_sum(row):
+    return [row.probability[row.step == step].sum() for step in range(7)]

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from typing import Any
 
@@ -65,9 +66,13 @@ def test_a_target_that_is_no_node_is_refused(table, graph, target):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"num_steps": 0}, "num_steps is 0; expected 1 or more"),
+        ({"num_steps": 0}, "num_steps is 0; expected a whole number from 1 on"),
         ({"kind": "steps"}, "kind is 'steps'"),
+        ({"num_steps": 2.0}, "num_steps is 2.0"),
+        ({"num_steps": True}, "num_steps is True"),
         ({"max_candidates": 0}, "max_candidates is 0"),
+        ({"max_candidates": 10**30}, "max_candidates is 1000"),
+        ({"device": "meta"}, "cannot be used"),
         ({"num_threads": 0}, "num_threads is 0"),
         ({"device": "abacus"}, "the device 'abacus' cannot be used"),
     ],
@@ -175,3 +180,29 @@ def test_an_interrupted_build_stops_and_leaves_no_thread(graph):
     with pytest.raises(KeyboardInterrupt):
         Transitions.build(graph, 2, num_threads=2, progress=interrupt)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"num_shards": -1},
+        {"num_shards": True},
+        {"num_steps": ""},
+        {"num_steps": 5},
+        {"relation_names": []},
+        {"relation_names": 2},
+        {"kind": [1, 2]},
+        {"max_candidates": "x"},
+        {"num_nodes": 10**30},
+    ],
+)
+def test_a_manifest_that_does_not_fit_its_files_is_refused(tmp_path, table, change):
+    table.save(tmp_path / "t")
+    path = tmp_path / "t" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest.pop("sha256")
+    manifest["parameters"] |= change
+    canonical = json.dumps(manifest, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    path.write_text(json.dumps(manifest | {"sha256": hashlib.sha256(canonical).hexdigest()}))
+    with pytest.raises(StoreError):
+        Transitions.open(tmp_path / "t")

@@ -6,15 +6,16 @@ reordered within a row (fastmath), never across rows, so results do not depend o
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 
 from gatas.sampling.kernels import U32, threefry
+from gatas.transitions.kernels import compiled
 
 REORDER = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_keep(key0, key1, first, second, threshold, scale, out):
     """out[r, c] = scale where the noise of element (first[r], second[r], c) reaches the threshold, else 0."""
     num_rows, width = out.shape
@@ -66,7 +67,7 @@ def _exp_below_zero(x):
     return single
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def attend_rows(target_terms, keys, score, values, index, log_probability, mask, keep, out, weights):
     """Forward for some targets: out (B, K·F'') and the attention weights (B, S, K) that backward needs."""
     num_heads = weights.shape[2]
@@ -90,7 +91,7 @@ def attend_rows(target_terms, keys, score, values, index, log_probability, mask,
                     add_scaled(out[b][head], weight, values[index[b, s]][head])
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def total(values):
     result = values.dtype.type(0)
     for k in range(values.size):
@@ -98,7 +99,7 @@ def total(values):
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def dot(left, right):
     result = left.dtype.type(0)
     for k in range(left.size):
@@ -106,19 +107,19 @@ def dot(left, right):
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def add_scaled(out, factor, values):
     for k in range(out.size):
         out[k] += factor * values[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill(out, value):
     for k in range(out.size):
         out[k] = value
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def hidden_terms(target_term, key, score, terms):
     """w · ELU(u + G), term by term."""
     zero, one = score.dtype.type(0), score.dtype.type(1)
@@ -127,7 +128,7 @@ def hidden_terms(target_term, key, score, terms):
         terms[j] = score[j] * (max(x, zero) + exp_below_zero(min(x, zero)) - one)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def softmax_rows(weights, mask):
     """Softmax over slots for each head; zeros where masked."""
     for k in range(weights.shape[1]):
@@ -144,7 +145,7 @@ def softmax_rows(weights, mask):
                 weights[s, k] /= total
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def attend_backward_targets(
     target_terms, keys, score, values, index, mask, keep, weights, out, grad_out,
     grad_target_terms, grad_score, grad_log_probability, grad_logits,
@@ -183,7 +184,7 @@ def attend_backward_targets(
                 of_score[j] += spread[j] * (max(x, zero) + slope - one)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@compiled(fastmath=REORDER)
 def attend_backward_pairs(
     target_terms, keys, score, indptr, slots, keep, weights, grad_out, grad_logits, first, grad_keys, grad_values
 ):
@@ -210,7 +211,7 @@ def attend_backward_pairs(
             of_key[j] *= score[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def slots_by_pair(index, mask, indptr, slots):
     """The slots in use, grouped by the pair they hold: a counting sort. `indptr` starts at zero everywhere."""
     for b in range(index.shape[0]):
