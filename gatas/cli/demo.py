@@ -12,13 +12,14 @@ from gatas.cli.transitions import print_row
 from gatas.datasets import load_dataset
 from gatas.graph import summarise
 from gatas.transitions import Transitions, readable_bytes
-from gatas.transitions.picture import draw_neighbourhood
 
 NODE = 42
 
 
 def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for the picture.")) -> None:
     """Show a graph, compute its transitions, and draw the neighbourhood of one node."""
+    from gatas.transitions.picture import draw_neighbourhood  # matplotlib: half a second that other commands need not wait
+
     out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     dataset = load_dataset("digits")
     print_summary("digits: 1,797 handwritten digits, each linked to the 7 most alike", summarise(dataset.graph))

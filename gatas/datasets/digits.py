@@ -1,8 +1,6 @@
 """Embedded: scikit-learn's 1,797 handwritten digits as a nearest-neighbour graph, 10 labels per class."""
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.neighbors import kneighbors_graph
 
 from gatas.datasets.dataset import Dataset
 from gatas.graph import Graph, NodeTable
@@ -16,6 +14,9 @@ SEED = 0
 
 def load() -> Dataset:
     """Each image has edges to the 7 most alike (`alike`), and back (`alike⁻¹`); train on 100, validate on 300."""
+    from sklearn.datasets import load_digits  # a second to import, which every command would wait for
+    from sklearn.neighbors import kneighbors_graph
+
     images = load_digits()
     labels = images.target.astype(np.int64)
     nearest = kneighbors_graph(images.data, NUM_NEIGHBOURS).tocoo()
