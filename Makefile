@@ -31,6 +31,7 @@ quick: check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.transitions
+	$(BIN)/python -m benchmarks.attend
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -54,6 +54,20 @@ def median_seconds(work: Callable[[], Any], repeats: int) -> float:
     return statistics.median(times)
 
 
+def resident_memory() -> int:
+    """Bytes this process holds."""
+    return _status("VmRSS:")
+
+
+def peak_memory() -> int:
+    """The most bytes this process alone has held; getrusage also knows its parent's."""
+    return _status("VmHWM:")
+
+
+def _status(field: str) -> int:
+    return 1024 * int(Path("/proc/self/status").read_text().split(field)[1].split()[0])
+
+
 def processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []

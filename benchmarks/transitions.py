@@ -11,16 +11,14 @@ import json
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 from numba import njit, types
 from numba.typed import Dict
 from scipy import sparse
 
-from benchmarks.report import Report, median_seconds
+from benchmarks.report import Report, median_seconds, peak_memory, resident_memory
 from gatas import DatasetError, Graph, OnDemand, Transitions, load_dataset
 from gatas.transitions import readable_bytes
 
@@ -210,10 +208,9 @@ def measured_memory(who: str, arguments: argparse.Namespace) -> int:
 def memory_of(who: str, graph: Graph) -> int:
     Transitions.build(small_graph(), 2)
     typed_products(small_graph())
-    before = psutil.Process().memory_info().rss
+    before = resident_memory()
     result: Any = Transitions.build(graph, 2) if who == "ours" else typed_products(graph)
-    status = Path("/proc/self/status").read_text()  # the peak of this process alone; getrusage also knows its parent's
-    peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
+    peak = peak_memory()
     del result
     return peak - before
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gatas.nn.ops import kernels
-from gatas.nn.ops.threads import run_rows
+from gatas.nn.ops.threads import run_heads
 from gatas.nn.softmax import masked_softmax
 
 
@@ -69,19 +69,14 @@ def _attend(
     (batch, num_heads, _), width = target_terms.shape, values.shape[-1]
     out = target_terms.new_empty(batch, num_heads, width)
     weights = target_terms.new_zeros(batch, index.shape[1], num_heads)
-    flat = [_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values)]
-    slots = [_numpy(tensor) for tensor in (index, log_probability, mask, keep, weights)]
-    results = _flat(out)
+    u, g, w, v, o = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out))
+    log, used, kept, alpha = (_numpy(tensor) for tensor in (log_probability, mask, keep, weights))
+    indptr, slots = _slots_by_pair(index, mask, len(keys))
 
     def work(first: int, last: int) -> None:
-        rows = slice(first, last)
-        kept = slots[3][rows] if keep.numel() else slots[3]
-        kernels.attend_rows(
-            flat[0][rows], flat[1], flat[2][0], flat[3],
-            slots[0][rows], slots[1][rows], slots[2][rows], kept, results[rows], slots[4][rows],
-        )  # fmt: skip
+        kernels.attend_heads(u, g, w[0], v, log, used, kept, indptr, slots, first, last, o, alpha)
 
-    run_rows(work, batch, index.shape[1] * keys[0].numel() if len(keys) else 0)
+    run_heads(work, num_heads, batch * index.shape[1] * w.size // num_heads)
     return out, weights
 
 
@@ -113,32 +108,23 @@ def _attend_backward(
     out: Tensor,
     weights: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    batch = len(target_terms)
+    num_heads = score.shape[0]
     u, g, w, v, o, d = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out, grad_out))
-    slot, used, kept, alpha = (_numpy(tensor) for tensor in (index, mask, keep, weights))
-    grads = [torch.empty_like(tensor) for tensor in (target_terms, target_terms, keys, values)]
-    grad_log_probability, grad_logits = target_terms.new_empty(index.shape), torch.empty_like(weights)
-    of_terms, of_score, of_keys, of_values = (_flat(grad) for grad in grads)
-    of_log, of_logits = _numpy(grad_log_probability), _numpy(grad_logits)
+    kept, alpha = _numpy(keep), _numpy(weights)
+    grads = [torch.empty_like(tensor) for tensor in (target_terms, keys, score, values)]
+    grad_logits = torch.zeros_like(weights)
+    of_terms, of_keys, of_score, of_values = (_flat(grad) for grad in (grads[0], grads[1], grads[2].view(1, -1), grads[3]))
+    of_logits = _numpy(grad_logits)
+    indptr, slots = _slots_by_pair(index, mask, len(keys))
 
-    def targets(first: int, last: int) -> None:
-        rows = slice(first, last)
-        kernels.attend_backward_targets(
-            u[rows], g, w[0], v, slot[rows], used[rows], kept[rows] if keep.numel() else kept, alpha[rows], o[rows], d[rows],
-            of_terms[rows], of_score[rows], of_log[rows], of_logits[rows],
+    def work(first: int, last: int) -> None:
+        kernels.attend_backward_heads(
+            u, g, w[0], v, kept, indptr, slots, first, last, o, alpha, d,
+            of_terms, of_keys, of_score[0], of_values, of_logits,
         )  # fmt: skip
 
-    indptr, slots = np.zeros(len(keys) + 1, np.int64), np.empty(int(mask.sum()), np.int64)
-
-    def pairs(first: int, last: int) -> None:
-        kernels.attend_backward_pairs(
-            u, g, w[0], indptr, slots, kept, alpha, d, of_logits, first, of_keys[first:last], of_values[first:last]
-        )
-
-    run_rows(targets, batch, index.shape[1] * score.numel())
-    kernels.slots_by_pair(slot, used, indptr, slots)
-    run_rows(pairs, len(keys), score.numel())
-    return grads[0], grads[2], grads[1].sum(0), grads[3], grad_log_probability
+    run_heads(work, num_heads, index.numel() * w.size // num_heads)
+    return grads[0], grads[1], grads[2], grads[3], grad_logits.sum(-1)
 
 
 @_attend_backward.register_fake
@@ -177,6 +163,12 @@ def _differentiate(ctx, grad_out, _grad_weights):  # type: ignore[no-untyped-def
 
 
 _attend.register_autograd(_differentiate, setup_context=_setup)
+
+
+def _slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    indptr, slots = np.zeros(num_pairs + 1, np.int64), np.empty(int(mask.sum()), np.int64)
+    kernels.slots_by_pair(_numpy(index), _numpy(mask), indptr, slots)
+    return indptr, slots
 
 
 def _flat(tensor: Tensor) -> NDArray[Any]:

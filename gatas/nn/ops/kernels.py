@@ -68,147 +68,140 @@ def _exp_below_zero(x):
 
 
 @compiled(fastmath=REORDER)
-def attend_rows(target_terms, keys, score, values, index, log_probability, mask, keep, out, weights):
-    """Forward for some targets: out (B, K·F'') and the attention weights (B, S, K) that backward needs."""
-    num_heads = weights.shape[2]
+def attend_heads(
+    target_terms, keys, score, values, log_probability, mask, keep, indptr, slots, first_head, last_head, out, weights
+):
+    """Forward for some heads: their part of out (B, K·F'') and of the attention weights (B, S, K) that backward needs.
+
+    Pairs are taken one after another, each with the slots that hold it, so that a key and a value are read once.
+    """
+    num_slots, num_heads = weights.shape[1], weights.shape[2]
     size, width = score.size // num_heads, out.shape[1] // num_heads
-    zero = score.dtype.type(0)
     terms = np.empty(score.size, score.dtype)
-    for b in range(index.shape[0]):
-        for s in range(index.shape[1]):
-            if not mask[b, s]:
-                continue
-            hidden_terms(target_terms[b], keys[index[b, s]], score, terms)
-            for k in range(num_heads):
-                weights[b, s, k] = total(terms[k * size : (k + 1) * size]) + log_probability[b, s]
-        softmax_rows(weights[b], mask[b])
-        fill(out[b], zero)
-        for s in range(index.shape[1]):
-            if mask[b, s]:
-                for k in range(num_heads):
-                    weight = weights[b, s, k] * keep[b, s, k] if keep.size else weights[b, s, k]
-                    head = slice(k * width, (k + 1) * width)
-                    add_scaled(out[b][head], weight, values[index[b, s]][head])
+    for pair in range(keys.shape[0]):
+        for at in range(indptr[pair], indptr[pair + 1]):
+            b, s = slots[at] // num_slots, slots[at] % num_slots
+            hidden_terms(target_terms[b], keys[pair], score, terms, first_head * size, last_head * size)
+            for k in range(first_head, last_head):
+                weights[b, s, k] = total(terms, k * size, size) + log_probability[b, s]
+    for b in range(weights.shape[0]):
+        softmax(weights[b], mask[b], first_head, last_head)
+        fill(out[b], first_head * width, (last_head - first_head) * width, 0)
+    for pair in range(keys.shape[0]):
+        for at in range(indptr[pair], indptr[pair + 1]):
+            b, s = slots[at] // num_slots, slots[at] % num_slots
+            for k in range(first_head, last_head):
+                weight = weights[b, s, k] * keep[b, s, k] if keep.size else weights[b, s, k]
+                add_scaled(out[b], weight, values[pair], k * width, width)
 
 
 @compiled(fastmath=REORDER)
-def total(values):
-    result = values.dtype.type(0)
-    for k in range(values.size):
-        result += values[k]
-    return result
-
-
-@compiled(fastmath=REORDER)
-def dot(left, right):
-    result = left.dtype.type(0)
-    for k in range(left.size):
-        result += left[k] * right[k]
-    return result
-
-
-@compiled(fastmath=REORDER)
-def add_scaled(out, factor, values):
-    for k in range(out.size):
-        out[k] += factor * values[k]
-
-
-@compiled()
-def fill(out, value):
-    for k in range(out.size):
-        out[k] = value
-
-
-@compiled(fastmath=REORDER)
-def hidden_terms(target_term, key, score, terms):
+def hidden_terms(target_term, key, score, terms, first, last):
     """w · ELU(u + G), term by term."""
     zero, one = score.dtype.type(0), score.dtype.type(1)
-    for j in range(score.size):
-        x = target_term[j] + key[j]
-        terms[j] = score[j] * (max(x, zero) + exp_below_zero(min(x, zero)) - one)
+    for j in range(last - first):
+        place = np.uint64(first) + np.uint64(j)
+        x = target_term[place] + key[place]
+        terms[place] = score[place] * (max(x, zero) + exp_below_zero(min(x, zero)) - one)
 
 
 @compiled(fastmath=REORDER)
-def softmax_rows(weights, mask):
-    """Softmax over slots for each head; zeros where masked."""
-    for k in range(weights.shape[1]):
+def softmax(weights, mask, first_head, last_head):
+    """Softmax of logits (S, K) over slots, for some heads; zeros where masked."""
+    for k in range(first_head, last_head):
         top = weights.dtype.type(-np.inf)
         for s in range(weights.shape[0]):
             if mask[s]:
                 top = max(top, weights[s, k])
-        total = weights.dtype.type(0)
+        together = weights.dtype.type(0)
         for s in range(weights.shape[0]):
             weights[s, k] = exp_below_zero(weights[s, k] - top) if mask[s] else weights.dtype.type(0)
-            total += weights[s, k]
+            together += weights[s, k]
         for s in range(weights.shape[0]):
             if mask[s]:
-                weights[s, k] /= total
+                weights[s, k] /= together
 
 
 @compiled(fastmath=REORDER)
-def attend_backward_targets(
-    target_terms, keys, score, values, index, mask, keep, weights, out, grad_out,
-    grad_target_terms, grad_score, grad_log_probability, grad_logits,
+def attend_backward_heads(
+    target_terms, keys, score, values, keep, indptr, slots, first_head, last_head, out, weights, grad_out,
+    grad_target_terms, grad_keys, grad_score, grad_values, grad_logits,
 ):  # fmt: skip
-    """Gradients of what belongs to a target; `grad_score` holds each target's share, to be added up."""
-    num_heads = weights.shape[2]
+    """Gradients for some heads, pair by pair. Everything is added up in the same order for any number of threads."""
+    num_slots, num_heads = weights.shape[1], weights.shape[2]
     size, width = score.size // num_heads, out.shape[1] // num_heads
+    first, span = first_head * size, (last_head - first_head) * size
     zero, one = score.dtype.type(0), score.dtype.type(1)
     spread = np.empty(score.size, score.dtype)
-    mean = np.empty(num_heads, score.dtype)
-    for b in range(index.shape[0]):
-        fill(grad_target_terms[b], zero)
-        fill(grad_score[b], zero)
-        fill(grad_log_probability[b], zero)
-        for k in range(num_heads):
-            head = slice(k * width, (k + 1) * width)
-            mean[k] = dot(grad_out[b][head], out[b][head])
-        for s in range(index.shape[1]):
-            if not mask[b, s]:
-                fill(grad_logits[b, s], zero)
-                continue
-            value, key = values[index[b, s]], keys[index[b, s]]
-            for k in range(num_heads):
-                head = slice(k * width, (k + 1) * width)
-                gain = dot(grad_out[b][head], value[head])
-                if keep.size:
-                    gain *= keep[b, s, k]
-                grad_logits[b, s, k] = weights[b, s, k] * (gain - mean[k])
-                grad_log_probability[b, s] += grad_logits[b, s, k]
-                fill(spread[k * size : (k + 1) * size], grad_logits[b, s, k])
-            term, of_term, of_score = target_terms[b], grad_target_terms[b], grad_score[b]
-            for j in range(score.size):
-                x = term[j] + key[j]
+    mean = np.empty((out.shape[0], num_heads), score.dtype)
+    fill(grad_score, first, span, 0)
+    for b in range(out.shape[0]):
+        fill(grad_target_terms[b], first, span, 0)
+        for k in range(first_head, last_head):
+            mean[b, k] = dot(grad_out[b], out[b], k * width, width)
+    for pair in range(keys.shape[0]):
+        key, value, of_key, of_value = keys[pair], values[pair], grad_keys[pair], grad_values[pair]
+        fill(of_key, first, span, 0)
+        fill(of_value, first_head * width, (last_head - first_head) * width, 0)
+        for at in range(indptr[pair], indptr[pair + 1]):
+            b, s = slots[at] // num_slots, slots[at] % num_slots
+            term, of_term, gradient = target_terms[b], grad_target_terms[b], grad_out[b]
+            for k in range(first_head, last_head):
+                kept = keep[b, s, k] if keep.size else one
+                gain = kept * dot(gradient, value, k * width, width)
+                slope = weights[b, s, k] * (gain - mean[b, k])
+                grad_logits[b, s, k] = slope
+                fill(spread, k * size, size, slope)
+                add_scaled(of_value, kept * weights[b, s, k], gradient, k * width, width)
+            for j in range(span):
+                place = np.uint64(first) + np.uint64(j)
+                x = term[place] + key[place]
                 slope = exp_below_zero(min(x, zero))  # ELU′ = 1 above zero, as exp(0) is
-                of_term[j] += spread[j] * score[j] * slope
-                of_score[j] += spread[j] * (max(x, zero) + slope - one)
+                step = spread[place] * slope
+                of_key[place] += step
+                of_term[place] += step
+                grad_score[place] += spread[place] * (max(x, zero) + slope - one)
+        scale(of_key, score, first, span)
+    for b in range(out.shape[0]):
+        scale(grad_target_terms[b], score, first, span)
+
+
+@compiled()
+def scale(out, factors, first, size):
+    for k in range(size):
+        place = np.uint64(first) + np.uint64(k)
+        out[place] *= factors[place]
 
 
 @compiled(fastmath=REORDER)
-def attend_backward_pairs(
-    target_terms, keys, score, indptr, slots, keep, weights, grad_out, grad_logits, first, grad_keys, grad_values
-):
-    """Gradients of the pairs first, first + 1 …: each adds up the slots that hold it, in order."""
-    num_heads, num_slots = weights.shape[2], weights.shape[1]
-    size, width = score.size // num_heads, grad_out.shape[1] // num_heads
-    zero = score.dtype.type(0)
-    spread = np.empty(score.size, score.dtype)
-    for row in range(grad_keys.shape[0]):
-        of_key, of_value, key = grad_keys[row], grad_values[row], keys[first + row]
-        fill(of_key, zero)
-        fill(of_value, zero)
-        for at in range(indptr[first + row], indptr[first + row + 1]):
-            b, s = slots[at] // num_slots, slots[at] % num_slots
-            for k in range(num_heads):
-                fill(spread[k * size : (k + 1) * size], grad_logits[b, s, k])
-                weight = weights[b, s, k] * keep[b, s, k] if keep.size else weights[b, s, k]
-                head = slice(k * width, (k + 1) * width)
-                add_scaled(of_value[head], weight, grad_out[b][head])
-            term = target_terms[b]
-            for j in range(score.size):
-                of_key[j] += spread[j] * exp_below_zero(min(term[j] + key[j], zero))
-        for j in range(score.size):
-            of_key[j] *= score[j]
+def total(values, first, size):
+    """Σ of a part. Parts are walked with unsigned places: a signed one is checked for being negative, and not vectorised."""
+    result = values.dtype.type(0)
+    for k in range(size):
+        result += values[np.uint64(first) + np.uint64(k)]
+    return result
+
+
+@compiled(fastmath=REORDER)
+def dot(left, right, first, size):
+    result = left.dtype.type(0)
+    for k in range(size):
+        place = np.uint64(first) + np.uint64(k)
+        result += left[place] * right[place]
+    return result
+
+
+@compiled(fastmath=REORDER)
+def add_scaled(out, factor, values, first, size):
+    for k in range(size):
+        place = np.uint64(first) + np.uint64(k)
+        out[place] += factor * values[place]
+
+
+@compiled()
+def fill(out, first, size, value):
+    for k in range(size):
+        out[np.uint64(first) + np.uint64(k)] = value
 
 
 @compiled()
