@@ -68,7 +68,7 @@ def _attend(
 ) -> tuple[Tensor, Tensor]:
     (batch, num_heads, _), width = target_terms.shape, values.shape[-1]
     out = target_terms.new_empty(batch, num_heads, width)
-    weights = target_terms.new_zeros(batch, index.shape[1], num_heads)
+    weights = target_terms.new_zeros(num_heads, *index.shape)
     u, g, w, v, o = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out))
     log, used, kept, alpha = (_numpy(tensor) for tensor in (log_probability, mask, keep, weights))
     indptr, slots = _slots_by_pair(index, mask, len(keys))
@@ -92,7 +92,7 @@ def _(
     keep: Tensor,
 ) -> tuple[Tensor, Tensor]:
     batch, num_heads = target_terms.shape[:2]
-    return target_terms.new_empty(batch, num_heads, values.shape[-1]), target_terms.new_empty(batch, index.shape[1], num_heads)
+    return target_terms.new_empty(batch, num_heads, values.shape[-1]), target_terms.new_empty(num_heads, *index.shape)
 
 
 @torch.library.custom_op("gatas::attend_backward", mutates_args=(), device_types="cpu")
@@ -124,7 +124,7 @@ def _attend_backward(
         )  # fmt: skip
 
     run_heads(work, num_heads, index.numel() * w.size // num_heads)
-    return grads[0], grads[1], grads[2], grads[3], grad_logits.sum(-1)
+    return grads[0], grads[1], grads[2], grads[3], grad_logits.sum(0)
 
 
 @_attend_backward.register_fake

@@ -1,7 +1,8 @@
 """The numba functions of `nn.ops`, for CPUs.
 
 Arrays come flat: (rows, K·F) instead of (rows, K, F), so that a loop over all heads is one vectorised loop. Sums may be
-reordered within a row (fastmath), never across rows, so results do not depend on the number of threads.
+reordered within a row (fastmath), never across rows, so results do not depend on the number of threads. Threads share out
+heads, and what they write lies apart: heads come first in (K, B, S), or a cache line would belong to several of them.
 """
 
 import numpy as np
@@ -71,11 +72,11 @@ def _exp_below_zero(x):
 def attend_heads(
     target_terms, keys, score, values, log_probability, mask, keep, indptr, slots, first_head, last_head, out, weights
 ):
-    """Forward for some heads: their part of out (B, K·F'') and of the attention weights (B, S, K) that backward needs.
+    """Forward for some heads: their part of out (B, K·F'') and of the attention weights (K, B, S) that backward needs.
 
     Pairs are taken one after another, each with the slots that hold it, so that a key and a value are read once.
     """
-    num_slots, num_heads = weights.shape[1], weights.shape[2]
+    num_heads, _, num_slots = weights.shape
     size, width = score.size // num_heads, out.shape[1] // num_heads
     terms = np.empty(score.size, score.dtype)
     for pair in range(keys.shape[0]):
@@ -83,15 +84,16 @@ def attend_heads(
             b, s = slots[at] // num_slots, slots[at] % num_slots
             hidden_terms(target_terms[b], keys[pair], score, terms, first_head * size, last_head * size)
             for k in range(first_head, last_head):
-                weights[b, s, k] = total(terms, k * size, size) + log_probability[b, s]
-    for b in range(weights.shape[0]):
-        softmax(weights[b], mask[b], first_head, last_head)
+                weights[k, b, s] = total(terms, k * size, size) + log_probability[b, s]
+    for b in range(out.shape[0]):
+        for k in range(first_head, last_head):
+            softmax(weights[k, b], mask[b])
         fill(out[b], first_head * width, (last_head - first_head) * width, 0)
     for pair in range(keys.shape[0]):
         for at in range(indptr[pair], indptr[pair + 1]):
             b, s = slots[at] // num_slots, slots[at] % num_slots
             for k in range(first_head, last_head):
-                weight = weights[b, s, k] * keep[b, s, k] if keep.size else weights[b, s, k]
+                weight = weights[k, b, s] * keep[b, s, k] if keep.size else weights[k, b, s]
                 add_scaled(out[b], weight, values[pair], k * width, width)
 
 
@@ -106,20 +108,18 @@ def hidden_terms(target_term, key, score, terms, first, last):
 
 
 @compiled(fastmath=REORDER)
-def softmax(weights, mask, first_head, last_head):
-    """Softmax of logits (S, K) over slots, for some heads; zeros where masked."""
-    for k in range(first_head, last_head):
-        top = weights.dtype.type(-np.inf)
-        for s in range(weights.shape[0]):
-            if mask[s]:
-                top = max(top, weights[s, k])
-        together = weights.dtype.type(0)
-        for s in range(weights.shape[0]):
-            weights[s, k] = exp_below_zero(weights[s, k] - top) if mask[s] else weights.dtype.type(0)
-            together += weights[s, k]
-        for s in range(weights.shape[0]):
-            if mask[s]:
-                weights[s, k] /= together
+def softmax(weights, mask):
+    """Softmax of one target's logits for one head; zeros where masked."""
+    top, zero = weights.dtype.type(-np.inf), weights.dtype.type(0)
+    for s in range(weights.size):
+        top = max(top, weights[s]) if mask[s] else top
+    together = zero
+    for s in range(weights.size):
+        weights[s] = exp_below_zero(weights[s] - top) if mask[s] else zero
+        together += weights[s]
+    scale = 1 / together if together > 0 else together
+    for s in range(weights.size):
+        weights[s] *= scale
 
 
 @compiled(fastmath=REORDER)
@@ -128,7 +128,7 @@ def attend_backward_heads(
     grad_target_terms, grad_keys, grad_score, grad_values, grad_logits,
 ):  # fmt: skip
     """Gradients for some heads, pair by pair. Everything is added up in the same order for any number of threads."""
-    num_slots, num_heads = weights.shape[1], weights.shape[2]
+    num_heads, _, num_slots = weights.shape
     size, width = score.size // num_heads, out.shape[1] // num_heads
     first, span = first_head * size, (last_head - first_head) * size
     zero, one = score.dtype.type(0), score.dtype.type(1)
@@ -149,10 +149,10 @@ def attend_backward_heads(
             for k in range(first_head, last_head):
                 kept = keep[b, s, k] if keep.size else one
                 gain = kept * dot(gradient, value, k * width, width)
-                slope = weights[b, s, k] * (gain - mean[b, k])
-                grad_logits[b, s, k] = slope
+                slope = weights[k, b, s] * (gain - mean[b, k])
+                grad_logits[k, b, s] = slope
                 fill(spread, k * size, size, slope)
-                add_scaled(of_value, kept * weights[b, s, k], gradient, k * width, width)
+                add_scaled(of_value, kept * weights[k, b, s], gradient, k * width, width)
             for j in range(span):
                 place = np.uint64(first) + np.uint64(j)
                 x = term[place] + key[place]

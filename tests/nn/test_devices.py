@@ -1,0 +1,37 @@
+"""The same draws, the same dropout and the same representations on a GPU."""
+
+import pytest
+import torch
+
+from gatas.nn import Encoder
+from gatas.nn.ops.dropout import keep, keep_torch
+from gatas.sampling import NeighbourSampler
+from gatas.transitions import Transitions
+from tests.transitions.test_properties import no_gpu, random_graph
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 50])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=no_gpu)])
+def test_dropout_keeps_the_same_elements_everywhere(width, device):
+    first, second = torch.arange(300), torch.arange(300) * 7919 % 2**31
+    expected = keep_torch((17, 4), first, second, width, 0.3)
+    assert torch.equal(keep((17, 4), first.to(device), second.to(device), width, 0.3).cpu(), expected)
+
+
+@no_gpu
+def test_a_gpu_draws_and_represents_what_a_cpu_does():
+    graph = random_graph(300, 2_000, 2, seed=51, inverse=True)
+    transitions, features, targets = Transitions.build(graph, 2), torch.randn(300, 12), torch.arange(64)
+    results = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        sampler = NeighbourSampler(transitions, 20, seed=5).to(device)
+        encoder = Encoder(12, graph.num_relations, num_steps=2, input_noise=0.2, dropout=0.5, seed=5).to(device).train()
+        drawn = sampler(targets.to(device))
+        out = encoder(targets.to(device), drawn, features.to(device))
+        out.square().mean().backward()
+        results.append((drawn.node.cpu(), drawn.path.cpu(), out.cpu(), sampler.depth_logits.grad.cpu()))
+    (node, path, out, gradient), (other_node, other_path, other_out, other_gradient) = results
+    assert torch.equal(node, other_node) and torch.equal(path, other_path)
+    torch.testing.assert_close(other_out, out, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(other_gradient, gradient, rtol=1e-3, atol=1e-6)
