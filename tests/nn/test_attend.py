@@ -108,6 +108,18 @@ def test_extreme_logits_do_not_overflow():
     assert attend(**tensors).isfinite().all()
 
 
+@pytest.mark.parametrize("size", [30.0, 50.0, 100.0, 300.0])
+def test_large_terms_and_keys_that_cancel_are_exact(size):
+    single, exact = (problem(4, 9, dtype=kind, holes=0.0) for kind in (torch.float32, torch.float64))
+    for tensors in (single, exact):
+        tensors["target_terms"] += size
+        tensors["keys"] -= size
+    exact = {name: tensor if tensor is None else tensor.clone() for name, tensor in exact.items()}
+    exact["target_terms"], exact["keys"] = single["target_terms"].double(), single["keys"].double()  # rounded alike
+    for ours, theirs in zip(outcome(attend, single), outcome(attend_torch, exact), strict=True):
+        assert relative_error(ours, theirs) < 1e-4
+
+
 def test_the_operator_is_well_behaved_for_torch():
     tensors = problem(3, 4, dtype=torch.float32)
     arguments = [tensors[name].requires_grad_(name in NAMES) for name in ("target_terms", "keys", "score", "values")]
