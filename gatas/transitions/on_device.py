@@ -51,7 +51,7 @@ def build_rows(
         where = torch.device(device)
         torch.zeros(1, device=where).cpu()
         edges = _to_device(graph, kind, where)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError) as error:
         raise TransitionError(f"the device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
     cost = estimate_cost(graph, num_steps, targets, max_candidates)
     refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")

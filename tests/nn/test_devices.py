@@ -30,6 +30,7 @@ def test_a_gpu_draws_and_represents_what_a_cpu_does():
         drawn = sampler(targets.to(device))
         out = encoder(targets.to(device), drawn, features.to(device))
         out.square().mean().backward()
+        assert sampler.depth_logits.grad is not None
         results.append((drawn.node.cpu(), drawn.path.cpu(), out.cpu(), sampler.depth_logits.grad.cpu()))
     (node, path, out, gradient), (other_node, other_path, other_out, other_gradient) = results
     assert torch.equal(node, other_node) and torch.equal(path, other_path)

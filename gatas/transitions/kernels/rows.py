@@ -1,4 +1,4 @@
-"""Typed transitions of one target at a time, level by level: every CPU numba function of this package.
+"""Typed transitions of one target at a time, level by level: rows counted and filled.
 
 A level is what is reached in exactly t steps: nodes with their mass, in groups of one path each, ascending by (path, node).
 The next level is made group by group and edge type by edge type. All mass that goes over one longer path is added up in an
@@ -17,20 +17,10 @@ writes only what its caller gave it, so rows can be filled by any number of thre
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
-
-def compiled(**options):
-    """`njit` that keeps its result for the next process, where there is a folder to keep it in, and lets go of the GIL."""
-
-    def decorate(function):
-        try:
-            return njit(cache=True, nogil=True, **options)(function)
-        except RuntimeError:  # installed read-only and no home: compiled anew each time, unless NUMBA_CACHE_DIR is set
-            return njit(nogil=True, **options)(function)
-
-    return decorate
-
+from gatas.transitions.kernels.bits import LOW, ONE, SHIFT, TWICE, add, contains, count_bits, drain, lowest_bit, mark_all
+from gatas.transitions.kernels.compiled import compiled
+from gatas.transitions.kernels.likeliest import stored, write_likeliest
 
 Adjacency = namedtuple("Adjacency", "neighbour weight run_indptr run_type run_start scale num_relations")
 """Edges in runs. `scale` is 1 / (weight of a node's edges, self-edges aside) for walks, 1 for counts; `weight` may be empty."""
@@ -41,19 +31,8 @@ Workspace = namedtuple("Workspace", "mass met met_words seen types type_bits typ
 Level = namedtuple("Level", "node mass path stop")
 """States of one step: node and mass of each; path and last state of each group."""
 
-WORD = 64
-SHIFT = np.uint64(6)
-LOW = np.uint64(WORD - 1)
-TWICE = np.uint64(12)
-ONE = np.uint64(1)
-ALL = np.uint64(2**64 - 1)
 EDGES_PER_WORD = 16
 """From so many edges per word on, a bit set is scanned whole: cheaper than noting at every edge which words are in use."""
-
-DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-LOWEST_BIT = np.zeros(WORD, np.uint64)
-for _bit in range(WORD):
-    LOWEST_BIT[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
 @compiled()
@@ -234,42 +213,6 @@ def collect(workspace, out_node, out_mass, out):
 
 
 @compiled()
-def add(bits, words, member):
-    """Add to a bit set, whose `words` say which of its words are not empty."""
-    word = np.uint64(member) >> SHIFT
-    bits[word] |= ONE << (np.uint64(member) & LOW)
-    words[word >> SHIFT] |= ONE << (word & LOW)
-
-
-@compiled()
-def mark_all(words):
-    for part in range(words.size):
-        words[part] = ALL
-
-
-@compiled()
-def contains(bits, member):
-    return (bits[np.uint64(member) >> SHIFT] >> (np.uint64(member) & LOW)) & ONE != 0
-
-
-@compiled()
-def drain(bits, words, out):
-    """Empty a bit set into `out`, ascending; returns how many members it had."""
-    count = np.int64(0)
-    for part in range(words.size):
-        while words[part] != 0:
-            word = (np.uint64(part) << SHIFT) + lowest_bit(words[part])
-            words[part] &= words[part] - ONE
-            left = bits[word]
-            bits[word] = 0
-            while left != 0:
-                out[count] = (word << SHIFT) + lowest_bit(left)
-                count += 1
-                left &= left - ONE
-    return count
-
-
-@compiled()
 def see(seen, node, size, seen_nodes, num_seen):
     """Mark a level's nodes as seen, and list them for `forget`."""
     seen_nodes = at_least(seen_nodes, num_seen + size)
@@ -284,21 +227,6 @@ def see(seen, node, size, seen_nodes, num_seen):
 def forget(seen, seen_nodes, num_seen):
     for k in range(num_seen):
         seen[np.uint64(seen_nodes[k]) >> SHIFT] = 0
-
-
-@compiled()
-def lowest_bit(word):
-    """The place of the lowest set bit, by a De Bruijn sequence."""
-    return LOWEST_BIT[((word & (~word + ONE)) * DE_BRUIJN) >> np.uint64(58)]
-
-
-@compiled()
-def count_bits(word):
-    """How many bits are set, by adding neighbours in parallel."""
-    word -= (word >> ONE) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @compiled()
@@ -329,63 +257,6 @@ def write_level(level, num_groups, out, out_node, out_path, out_probability):
         for k in range(level.stop[group] - first):
             of_group[k] = path
         first = level.stop[group]
-
-
-@compiled()
-def write_likeliest(level, num_groups, keep, rank, out, out_node, out_path, out_probability):
-    """Write the `keep` likeliest states in their order, the first of equals; returns the mass of the others."""
-    size = level.stop[num_groups - 1]
-    for k in range(size):
-        rank[k] = stored(level.mass[k])
-    threshold = kth_largest(rank, size, keep)
-    ties = keep
-    for k in range(size):
-        if rank[k] > threshold:
-            ties -= 1
-    dropped, first = 0.0, 0
-    for group in range(num_groups):
-        for k in range(first, level.stop[group]):
-            probability = stored(level.mass[k])
-            if probability < threshold or (probability == threshold and ties == 0):
-                dropped += level.mass[k]
-                continue
-            if probability == threshold:
-                ties -= 1
-            out_node[out], out_path[out], out_probability[out] = level.node[k], level.path[group], probability
-            out += 1
-        first = level.stop[group]
-    return dropped
-
-
-@compiled()
-def kth_largest(values, size, k):
-    """Quickselect; reorders `values`."""
-    low, high = 0, size - 1
-    while low < high:
-        pivot = values[(low + high) >> 1]
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k - 1 <= j:
-            high = j
-        elif k - 1 >= i:
-            low = i
-        else:
-            break
-    return values[k - 1]
-
-
-@compiled()
-def stored(mass):
-    """Probabilities are kept in float32; one too small for it becomes the smallest there is, so that ln P is finite."""
-    return max(np.float32(mass), np.float32(1.1754944e-38))
 
 
 @compiled()
