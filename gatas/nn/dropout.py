@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from gatas.errors import GatasError
 from gatas.nn.ops.dropout import keep
 from gatas.sampling.noise import stream
 
@@ -16,7 +17,7 @@ class Dropout(nn.Module):
     def __init__(self, probability: float, place: int) -> None:
         super().__init__()
         if not 0 <= probability < 1:
-            raise ValueError(f"dropout probability is {probability}; expected at least 0 and less than 1.")
+            raise GatasError(f"dropout probability is {probability}; expected at least 0 and less than 1.")
         self.probability, self.place = probability, place
         self.seed, self.step = 0, 0
 

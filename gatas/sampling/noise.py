@@ -50,9 +50,3 @@ def uniform(words: tuple[Tensor, Tensor]) -> Tensor:
     """float64 in (0, 1), from 52 of the 64 bits; never 0 or 1."""
     high, low = words
     return ((high << 20 | low >> 12).double() + 0.5) * 2.0**-52
-
-
-def keep_mask(key: tuple[int, int], row: Tensor, column: Tensor, drop_probability: float) -> Tensor:
-    """Which elements a dropout keeps."""
-    words: Tensor = threefry(key, row + 0 * column, column + 0 * row)[0]
-    return words >= round(drop_probability * 2**32)

@@ -166,6 +166,7 @@ def test_attention_starts_near_the_prior(graph):
     [
         ({"feature_size": 0, "node_embedding_size": 0}, "features, learned embeddings, or both"),
         ({"feature_size": 5, "node_embedding_size": 3, "num_nodes": 0}, "learned embeddings need num_nodes"),
+        ({"feature_size": 5, "dropout": 1.0}, "dropout probability is 1.0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
