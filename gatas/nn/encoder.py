@@ -1,6 +1,6 @@
 """`Encoder`: from targets, their sampled neighbourhoods and features to representations (§3.2, §3.5)."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,9 @@ from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps
 from gatas.sampling import Neighbourhood
 from gatas.sampling.noise import Noise
 from gatas.transitions.paths import num_paths
+
+MOST_PATHS = 1 << 16
+"""Up to so many path ids are listed; longer lists belong to batches whose slots are fewer."""
 
 PathAttentionKind = Literal["linear", "mlp", "none"]
 
@@ -28,6 +31,8 @@ class Encoder(nn.Module):
     >>> h = encoder(targets, sampler(targets), features)      # (B, K·F'')
     """
 
+    known_paths: Tensor
+    path_order: Tensor | None
     seed: Tensor
     passes: Tensor
 
@@ -65,54 +70,75 @@ class Encoder(nn.Module):
             neighbour_size = self.inputs.size
         self.pair_dropout = Dropout(dropout, place=5)
         self.neighbours = NeighbourAttention(self.inputs.size, neighbour_size, head_size, num_heads, dropout=dropout)
+        paths, order = possible_paths(num_relations, num_steps)
+        self.register_buffer("known_paths", paths, persistent=False)
+        self.register_buffer("path_order", order, persistent=False)
         self.register_buffer("seed", torch.tensor(seed))
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64))
 
-    def forward(self, targets: Tensor, neighbourhood: Neighbourhood, features: Tensor | None = None) -> Tensor:
-        """(B, K·F'') representations of (B,) targets."""
+    def forward(
+        self,
+        targets: Tensor,
+        neighbourhood: Neighbourhood,
+        features: Tensor | None = None,
+        *,
+        window: tuple[Tensor, int] | None = None,
+    ) -> Tensor:
+        """(B, K·F'') representations of (B,) targets.
+
+        `window` = (first, size) promises that all nodes of the batch are among `size` from `first` on, such as those of one
+        graph. A GPU, which cannot count distinct nodes without waiting, then makes inputs for these only.
+        """
         noise = self._noise()
-        fixed = shapes_are_fixed(neighbourhood.node)
-        node, path, index = (every_slot if fixed or self.path_attention == "mlp" else distinct_pairs)(neighbourhood)
-        nodes, place = self._nodes(torch.cat([targets, node]), features, fixed=fixed)
-        inputs = self.inputs(nodes, features, noise)  # (V, R + F)   h, once per node
-        target_of, node_of = place[: len(targets)], place[len(targets) :]
-        neighbours = self._represented(inputs, target_of, node_of, path, index.shape[1], fixed=fixed)
-        neighbours = self.pair_dropout(neighbours, noise, node, path)
-        slots = (index, neighbourhood.log_probability, neighbourhood.mask)
-        representations: Tensor = self.neighbours(inputs[target_of], neighbours, *slots, targets, node, path, noise)
+        if shapes_are_fixed(neighbourhood.node):
+            batch = self._every_one(targets, neighbourhood, window or self._all_nodes(targets, features))
+        else:
+            batch = distinct_ones(targets, neighbourhood, share=self.path_attention != "mlp")
+        inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
+        neighbours = self._represented(inputs, batch)
+        node, path = batch.nodes[batch.node_of], batch.paths[batch.path_of]
+        neighbours = self.pair_dropout(neighbours, noise, node, path)  # (U, F')   n
+        of_targets = inputs[batch.target_of]
+        representations: Tensor = self.neighbours(
+            of_targets, neighbours, batch.index, neighbourhood, targets, node, path, noise
+        )
         return representations
 
-    def _nodes(self, wanted: Tensor, features: Tensor | None, *, fixed: bool) -> tuple[Tensor, Tensor]:
-        """The nodes to make inputs for, and where among them each wanted one is."""
-        if not fixed:
-            return distinct(wanted)
+    def _all_nodes(self, targets: Tensor, features: Tensor | None) -> tuple[Tensor, int]:
         embeddings = self.inputs.embeddings
         num_nodes = embeddings.num_embeddings if embeddings is not None else 0 if features is None else len(features)
-        if num_nodes <= len(wanted):
-            return torch.arange(num_nodes, device=wanted.device), wanted
-        return wanted, torch.arange(len(wanted), device=wanted.device)
+        return torch.zeros((), dtype=torch.int64, device=targets.device), num_nodes
 
-    def _represented(
-        self, inputs: Tensor, target_of: Tensor, node_of: Tensor, path: Tensor, sample_size: int, *, fixed: bool
-    ) -> Tensor:
+    def _every_one(self, targets: Tensor, neighbourhood: Neighbourhood, window: tuple[Tensor, int]) -> "Batch":
+        """All nodes, paths and pairs that there can be; or, where these are more than the slots, one for each slot."""
+        first, num_nodes = window
+        node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
+        wanted = torch.cat([targets, node])
+        if num_nodes <= len(wanted):
+            nodes, place = first + torch.arange(num_nodes, device=node.device), (wanted - first).clamp(0, num_nodes - 1)
+        else:
+            nodes, place = wanted, torch.arange(len(wanted), device=node.device)
+        target_of, node_of = place[: len(targets)], place[len(targets) :]
+        if self.path_order is None or len(self.known_paths) > len(path):
+            return Batch(nodes, target_of, node_of, path, torch.arange(len(path), device=path.device), None)
+        paths, path_of = self.known_paths, self.path_order[path]
+        if len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
+            return Batch(nodes, target_of, node_of, paths, path_of, None)
+        index = (node_of * len(paths) + path_of).view_as(neighbourhood.node)
+        pair = torch.arange(len(nodes) * len(paths), device=path.device)
+        return Batch(nodes, target_of, pair // len(paths), paths, pair % len(paths), index)
+
+    def _represented(self, inputs: Tensor, batch: "Batch") -> Tensor:
         """n: (U, F')."""
         if self.path_attention == "none":
-            return inputs[node_of]
-        paths, path_of = self._paths(path) if fixed else distinct(path)
-        relation, position, mask = path_steps(paths, self.num_relations, self.num_steps)  # (E, C)
+            return inputs[batch.node_of]
+        relation, position, mask = path_steps(batch.paths, self.num_relations, self.num_steps)  # (E, C)
         steps = self.steps()[position, relation]  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
-            owners = target_of.repeat_interleave(sample_size)
-            return self.paths.forward_for(owners, inputs, node_of, path_of, steps, mask)
-        neighbours: Tensor = self.paths(inputs, node_of, path_of, steps, mask)
+            owners = batch.target_of.repeat_interleave(len(batch.node_of) // len(batch.target_of))
+            return self.paths.forward_for(owners, inputs, batch.node_of, batch.path_of, steps, mask)
+        neighbours: Tensor = self.paths(inputs, batch.node_of, batch.path_of, steps, mask)
         return neighbours
-
-    def _paths(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
-        """The same for paths: all there are, unless they are more than wanted."""
-        count = num_paths(self.num_relations, self.num_steps)
-        if count <= len(wanted):
-            return torch.arange(count, device=wanted.device), wanted
-        return wanted, torch.arange(len(wanted), device=wanted.device)
 
     def _noise(self) -> Noise:
         """Every training pass has noise of its own."""
@@ -128,23 +154,46 @@ def shapes_are_fixed(values: Tensor) -> bool:
     return values.is_cuda or torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(values)
 
 
-def distinct_pairs(neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
-    """The U distinct (node, path) pairs of a batch, and which of them each slot holds."""
+class Batch(NamedTuple):
+    """What a batch needs representations of: V nodes, E paths, and U pairs of these, each once if they can be counted."""
+
+    nodes: Tensor  # (V,)
+    target_of: Tensor  # (B,) which of the nodes each target is
+    node_of: Tensor  # (U,) which of the nodes each pair has
+    paths: Tensor  # (E,)
+    path_of: Tensor  # (U,) which of the paths
+    index: Tensor | None  # (B, S) which pair each slot holds; None: U = B·S, its own
+
+
+def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool) -> Batch:
+    """Each distinct node, path and pair once; pairs only if targets `share` them."""
     paths, path_of = distinct(neighbourhood.path)
-    keys, index = distinct(neighbourhood.node * len(paths) + path_of)
-    return keys // len(paths), paths[keys % len(paths)], index
-
-
-def every_slot(neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
-    """Every slot as a pair of its own: where n depends on the target, or where shapes are fixed."""
-    node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
-    return node, path, torch.arange(node.numel(), device=node.device).view_as(neighbourhood.node)
+    if share:
+        pairs, index = distinct(neighbourhood.node * len(paths) + path_of)
+        node, path_of = pairs // len(paths), pairs % len(paths)
+    else:
+        node, path_of, index = neighbourhood.node.flatten(), path_of.flatten(), None
+    nodes, place = distinct(torch.cat([targets, node]))
+    return Batch(nodes, place[: len(targets)], place[len(targets) :], paths, path_of, index)
 
 
 def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
     """Distinct values, and where among them each one is."""
     unique, inverse = torch.unique(values, return_inverse=True)
     return unique, inverse
+
+
+def possible_paths(num_relations: int, num_steps: int) -> tuple[Tensor, Tensor | None]:
+    """Ids of the paths there can be, and where each id is among them; None where a list of all ids would be long.
+
+    The numbering has a place for every sequence of relations, but the self-loop is only ever a path of its own.
+    """
+    if num_paths(num_relations, num_steps) > MOST_PATHS:
+        return torch.empty(0, dtype=torch.int64), None
+    ids = torch.arange(num_paths(num_relations, num_steps))
+    relation, _, mask = path_steps(ids, num_relations, num_steps)
+    possible = (ids == 0) | ~((relation == 0) & mask).any(1)
+    return ids[possible], torch.where(possible, possible.cumsum(0) - 1, 0)
 
 
 def path_steps(paths: Tensor, num_relations: int, num_steps: int) -> tuple[Tensor, Tensor, Tensor]:

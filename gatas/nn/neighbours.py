@@ -13,14 +13,15 @@ from gatas.nn.dropout import Dropout
 from gatas.nn.ops import attend
 from gatas.nn.ops.dropout import row_words
 from gatas.nn.ops.tiles import Precision, attend_tiles
+from gatas.sampling import Neighbourhood
 from gatas.sampling.noise import Noise
 
 
 class NeighbourAttention(nn.Module):
     """g scores pairs, d says what they contribute; both for every head.
 
-    Keys and values are made once per distinct pair; on a GPU, where to count them would be to wait, in tiles of slots on the
-    tensor cores, at `precision` or, under autocast, in bfloat16.
+    Keys and values are made once for each pair that is given. Where every slot has one of its own, a GPU makes them in tiles
+    on the tensor cores and never writes them, at `precision` or, under autocast, in bfloat16.
     """
 
     precision: Precision = "tf32"
@@ -51,24 +52,24 @@ class NeighbourAttention(nn.Module):
         self,
         inputs: Tensor,  # (B, input_size)  h of the targets
         neighbours: Tensor,  # (U, F')      n
-        index: Tensor,  # (B, S)            which pair each slot holds
-        log_probability: Tensor,  # (B, S)
-        mask: Tensor,  # (B, S)
+        index: Tensor | None,  # (B, S)     which pair each slot holds; None: U = B·S, its own
+        neighbourhood: Neighbourhood,
         targets: Tensor,  # (B,)            names of targets and pairs, which dropout is keyed by
         node: Tensor,  # (U,)
         path: Tensor,  # (U,)
         noise: Noise,
     ) -> Tensor:
         target_terms = self.hidden_of_target(inputs).view(-1, self.num_heads, self.hidden_size)  # (B, K, F')
-        keep = self._kept_weights(targets, node[index], path[index], noise) if self.weight_dropout.active else None
-        slots = (log_probability, mask, keep)
-        if neighbours.is_cuda and neighbours.dtype != torch.float64 and len(neighbours) == mask.numel():
-            mixed = self._in_tiles(target_terms, neighbours, *slots, node, path, noise)
-        else:
-            keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
-            values = self.value_dropout(F.elu(self.value(neighbours)), noise, node, path)  # (U, K·F'')   d
-            values = values.view(-1, self.num_heads, self.head_size)
-            mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
+        keep = self._kept_weights(targets, neighbourhood, noise) if self.weight_dropout.active else None
+        slots = (neighbourhood.log_probability, neighbourhood.mask, keep)
+        if index is None and neighbours.is_cuda and neighbours.dtype != torch.float64:
+            return F.elu(self._in_tiles(target_terms, neighbours, *slots, node, path, noise)).flatten(1)
+        if index is None:
+            index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
+        keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
+        values = self.value_dropout(F.elu(self.value(neighbours)), noise, node, path)  # (U, K·F'')   d
+        values = values.view(-1, self.num_heads, self.head_size)
+        mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
 
     def _in_tiles(
@@ -82,7 +83,7 @@ class NeighbourAttention(nn.Module):
         path: Tensor,
         noise: Noise,
     ) -> Tensor:
-        """The same from a pair for each slot."""
+        """The same without keys and values being written."""
         active = self.value_dropout.active
         return attend_tiles(
             target_terms,
@@ -99,7 +100,8 @@ class NeighbourAttention(nn.Module):
             "bfloat16" if torch.is_autocast_enabled("cuda") else self.precision,
         )
 
-    def _kept_weights(self, targets: Tensor, node: Tensor, path: Tensor, noise: Noise) -> Tensor:
+    def _kept_weights(self, targets: Tensor, neighbourhood: Neighbourhood, noise: Noise) -> Tensor:
         """(B, S, K) for each (target, neighbour, head)."""
+        node, path = neighbourhood.node, neighbourhood.path
         pair = node ^ (path * 0x9E3779B1)  # one word of two; a clash costs two slots their independence
         return self.weight_dropout.keep(self.num_heads, noise, targets[:, None].expand_as(node), pair)

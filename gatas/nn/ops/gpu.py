@@ -25,7 +25,7 @@ class Problem:
     value_bias: Tensor | None  # (M, K·H)
     keys: Tensor | None  # (M, U, K, F)
     values: Tensor | None  # (M, U, K, H)
-    index: Tensor | None  # (M, B, S); None: every slot has a pair of its own
+    index: Tensor | None  # (M, B, S) into keys and values; n has a row for each slot
     log_probability: Tensor  # (M, B, S)
     mask: Tensor  # (M, B, S)
     keep: Tensor | None  # (M, B, S, K)
@@ -59,8 +59,7 @@ class Problem:
             "B": self.mask.shape[1], "S": self.mask.shape[2], "U": source.shape[1], "K": num_heads,
             "J": width, "F": hidden, "H": self.head_size,
             "JP": padded(width), "FP": padded(hidden), "HP": padded(self.head_size),
-            "RECOMPUTE": self.neighbours is not None, "INDEXED": self.index is not None,
-            "KEEP": self.keep is not None, "DROP": self.words is not None,
+            "RECOMPUTE": self.neighbours is not None, "KEEP": self.keep is not None, "DROP": self.words is not None,
             "HALF": self.precision == "bfloat16", "PRECISION": "ieee" if self.precision == "bfloat16" else self.precision,
         }  # fmt: skip
 
@@ -125,16 +124,16 @@ def attend_backward(problem: Problem, out: Tensor, normaliser: Tensor, grad_out:
     key_weight = empty(models, parts, num_heads * hidden, sizes["J"]) if recompute else None
     value_weight = empty(models, parts, num_heads * sizes["H"], sizes["J"]) if recompute else None
     value_bias = empty(models, parts, num_heads * sizes["H"]) if recompute else None
-    keys, values = (None, None) if recompute else (torch.zeros_like(problem.keys), torch.zeros_like(problem.values))
+    kept = None if recompute else torch.empty_like(logits)
     head_stride = 0 if apart == 1 else problem.neighbours.numel() if recompute else 0
     launch(
         kernels.attend_backward, (num_heads, parts, models), *problem.tensors, out, normaliser, grad_out.contiguous(),
-        *problem.noise, terms, neighbours, key_weight, score, value_weight, value_bias, keys, values, logits, head_stride,
+        *problem.noise, terms, neighbours, key_weight, score, value_weight, value_bias, logits, kept, head_stride,
         SHARE=share, **sizes, **BACKWARD,
     )  # fmt: skip
     common = {"target_terms": terms, "score": score.sum(1), "log_probability": logits.sum(2)}
     if not recompute:
-        return {**common, "keys": keys, "values": values}
+        return {**common, **pair_gradients(problem, grad_out, logits, kept)}
     return {
         **common,
         "neighbours": neighbours[0] if apart == 1 else neighbours.sum(0),
@@ -144,8 +143,23 @@ def attend_backward(problem: Problem, out: Tensor, normaliser: Tensor, grad_out:
     }
 
 
+def pair_gradients(problem: Problem, grad_out: Tensor, grad_logits: Tensor, kept_weights: Tensor) -> dict[str, Tensor]:
+    """Of keys and values: slots are sorted by the pair they hold, then each pair adds up its own."""
+    sizes = {name: problem.sizes[name] for name in ("B", "S", "U", "K", "F", "H", "FP", "HP")}
+    keys, values = torch.empty_like(problem.keys), torch.empty_like(problem.values)
+    pair = torch.where(problem.mask, problem.index, sizes["U"]).flatten(1).int()  # those not in use come last
+    pair, slots = torch.sort(pair, stable=True)
+    bounds = torch.arange(sizes["U"] + 1, dtype=torch.int32, device=pair.device).expand(len(pair), -1).contiguous()
+    indptr = torch.searchsorted(pair, bounds)
+    given = (problem.target_terms, problem.keys, problem.score, grad_out, grad_logits, kept_weights, indptr, slots)
+    grid = (sizes["U"], len(pair))
+    launch(kernels.attend_backward_pairs, grid, *(t.contiguous() for t in given), keys, values, **sizes, **PAIRS)
+    return {"keys": keys, "values": values}
+
+
 FORWARD: dict[str, Any] = {"TILE": 64, "num_warps": 4, "num_stages": 2}
-BACKWARD: dict[str, Any] = {"TILE": 64, "num_warps": 8, "num_stages": 1}
+BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 4, "num_stages": 2}
+PAIRS: dict[str, Any] = {"TILE": 16, "num_warps": 2, "num_stages": 2}
 
 
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: Any) -> None:

@@ -67,7 +67,7 @@ def attend_forward(
     index, log_probability, mask, keep, words, out, normaliser, threshold, scale,
     B, S, U, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
     JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
-    RECOMPUTE: tl.constexpr, INDEXED: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
+    RECOMPUTE: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
     HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One target and head: logits, online softmax and Σ α V over tiles of the sample."""
@@ -84,14 +84,15 @@ def attend_forward(
     for first in range(0, S, TILE):
         slot = first + tl.arange(0, TILE)
         live = tl.load(mask + b * S + slot, mask=slot < S, other=0) != 0
-        row = (tl.load(index + b * S + slot, mask=live, other=0) if INDEXED else (at // K) * S + slot) + model * U
         if RECOMPUTE:
+            row = b * S + slot
             n = load_rows(neighbours, row, live, J, JP)
             key = product(n, of_key, HALF, PRECISION)
             value = elu(product(n, of_value, HALF, PRECISION) + bias[None, :])
         else:
-            key = load_rows(keys + head * F, row * K, live, F, FP)
-            value = load_rows(values + head * H, row * K, live, H, HP)
+            row = tl.load(index + b * S + slot, mask=live, other=0) + model * U
+            key = load_rows(keys, row * K + head, live, F, FP)
+            value = load_rows(values, row * K + head, live, H, HP)
         if DROP:
             value = value * kept_values(words, row, live, head, threshold, scale, H, HP)
         logit = tl.sum(weight[None, :] * elu(term[None, :] + key), 1)
@@ -117,10 +118,10 @@ def attend_backward(
     target_terms, neighbours, key_weight, score, value_weight, value_bias, keys, values,
     index, log_probability, mask, keep, words, out, normaliser, grad_out, threshold, scale,
     grad_terms, grad_neighbours, grad_key_weight, grad_score, grad_value_weight, grad_value_bias,
-    grad_keys, grad_values, grad_logits, head_stride,
+    grad_logits, kept_weights, head_stride,
     B, S, U, SHARE, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
     JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
-    RECOMPUTE: tl.constexpr, INDEXED: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
+    RECOMPUTE: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
     HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One head and SHARE targets: everything is made again tile by tile; weights' gradients are added up on the way."""
@@ -145,16 +146,17 @@ def attend_backward(
         for first in range(0, S, TILE):
             slot = first + tl.arange(0, TILE)
             live = tl.load(mask + b * S + slot, mask=slot < S, other=0) != 0
-            row = (tl.load(index + b * S + slot, mask=live, other=0) if INDEXED else target * S + slot) + model * U
             if RECOMPUTE:
+                row = b * S + slot
                 n = load_rows(neighbours, row, live, J, JP)
                 key = product(n, tl.trans(of_key), HALF, PRECISION)
                 before = product(n, tl.trans(of_value), HALF, PRECISION) + bias[None, :]
                 steep = tl.exp(tl.minimum(before, 0.0))  # ELU′
                 value = tl.where(before > 0, before, steep - 1)
             else:
-                key = load_rows(keys + head * F, row * K, live, F, FP)
-                value = load_rows(values + head * H, row * K, live, H, HP)
+                row = tl.load(index + b * S + slot, mask=live, other=0) + model * U
+                key = load_rows(keys, row * K + head, live, F, FP)
+                value = load_rows(values, row * K + head, live, H, HP)
             hidden = term[None, :] + key
             slope = tl.exp(tl.minimum(hidden, 0.0))
             active = tl.where(hidden > 0, hidden, slope - 1)
@@ -173,21 +175,16 @@ def attend_backward(
             grad_weight += tl.sum(push[:, None] * active, 0)
             grad_key = push[:, None] * weight[None, :] * slope
             grad_term += tl.sum(grad_key, 0)
-            grad_value = kept[:, None] * given
             if RECOMPUTE:
-                grad_before = grad_value * steep
+                grad_before = kept[:, None] * given * steep
                 grad_bias += tl.sum(grad_before, 0)
                 grad_n = product(grad_key, of_key, HALF, PRECISION) + product(grad_before, of_value, HALF, PRECISION)
                 grad_of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
                 grad_of_value += product(tl.trans(grad_before), n, HALF, PRECISION)
                 place = grad_neighbours + head * head_stride + row[:, None] * J + column_j[None, :]
                 tl.atomic_add(place, grad_n, mask=live[:, None] & (column_j < J)[None, :], sem="relaxed")
-            else:
-                place = (row * K + head)[:, None]
-                inside = live[:, None] & (column_f < F)[None, :]
-                tl.atomic_add(grad_keys + place * F + column_f[None, :], grad_key, mask=inside, sem="relaxed")
-                inside = live[:, None] & (column_h < H)[None, :]
-                tl.atomic_add(grad_values + place * H + column_h[None, :], grad_value, mask=inside, sem="relaxed")
+            else:  # `attend_backward_pairs` adds these up
+                tl.store(kept_weights + (b * K + head) * S + slot, kept, mask=slot < S)
         tl.store(grad_terms + (b * K + head) * F + column_f, grad_term, mask=column_f < F)
     at = (model * tl.num_programs(1) + part) * K + head
     tl.store(grad_score + at * F + column_f, grad_weight, mask=column_f < F)
@@ -197,6 +194,34 @@ def attend_backward(
         tl.store(grad_key_weight + place, grad_of_key, mask=(column_f < F)[:, None] & (column_j < J)[None, :])
         place = at * H * J + column_h[:, None] * J + column_j[None, :]
         tl.store(grad_value_weight + place, grad_of_value, mask=(column_h < H)[:, None] & (column_j < J)[None, :])
+
+
+@triton.jit
+def attend_backward_pairs(
+    target_terms, keys, score, grad_out, grad_logits, kept_weights, indptr, slots, grad_keys, grad_values,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """One pair: gradients of its keys and values, summed over the slots that hold it, always in the same order."""
+    model, pair = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    first, last = tl.load(indptr + model * (U + 1) + pair), tl.load(indptr + model * (U + 1) + pair + 1)
+    column_f, column_h = tl.arange(0, FP), tl.arange(0, HP)
+    row = model * U + pair
+    for head in range(K):
+        key = load_vector(keys + (row * K + head) * F, F, FP)
+        of_key, of_value = tl.zeros((FP,), tl.float32), tl.zeros((HP,), tl.float32)
+        for start in range(first, last, TILE):
+            at = start + tl.arange(0, TILE)
+            live = at < last
+            slot = tl.load(slots + model * B * S + at, mask=live, other=0)
+            b = (model * B + slot // S) * K + head
+            push = tl.load(grad_logits + b * S + slot % S, mask=live, other=0.0)
+            kept = tl.load(kept_weights + b * S + slot % S, mask=live, other=0.0)
+            hidden = load_rows(target_terms, b, live, F, FP) + key[None, :]
+            of_key += tl.sum(push[:, None] * tl.exp(tl.minimum(hidden, 0.0)), 0)
+            of_value += tl.sum(kept[:, None] * load_rows(grad_out, b, live, H, HP), 0)
+        of_key *= load_vector(score + (model * K + head) * F, F, FP)
+        tl.store(grad_keys + (row * K + head) * F + column_f, of_key, mask=column_f < F)
+        tl.store(grad_values + (row * K + head) * H + column_h, of_value, mask=column_h < H)
 
 
 @triton.jit
