@@ -51,11 +51,16 @@ def draw_rows(
     """For each target the S entries with the largest P / E, E ~ Exp(1), in row order: draws without replacement ∝ P.
 
     ln P - ln E is the Gumbel-top-S key; its order is that of P / E, which needs one logarithm less. Equals: the first.
+    A position outside the table is an empty row.
     """
     num_levels, sample_size = depth.size, out_node.shape[1]
+    num_rows = (indptr.size - 1) // num_levels
     rank = np.empty(64, np.float32)
     ordered = np.empty(64, np.float32)
     for b in range(targets.size):
+        if positions[b] < 0 or positions[b] >= num_rows:
+            out_count[b] = 0
+            continue
         first, last = indptr[positions[b] * num_levels], indptr[(positions[b] + 1) * num_levels]
         size = last - first
         out_count[b] = min(size, sample_size)
