@@ -112,3 +112,13 @@ def fill_ranks(indptr, node, path, probability, position, target, depth, key0, k
 def path_word(path):
     """32 bits of a path id: the id itself, as long as it fits."""
     return U32(U32(path & 0xFFFFFFFF) ^ U32((path >> 32) * 0x9E3779B9 & 0xFFFFFFFF))
+
+
+@compiled()
+def sum_by_step(values, step, mask, out):
+    """For each model, the sum of each step's values over the slots in use."""
+    for model in range(out.shape[0]):
+        for b in range(step.shape[1]):
+            for s in range(step.shape[2]):
+                if mask[model, b, s]:
+                    out[model, step[model, b, s]] += values[model, b, s]

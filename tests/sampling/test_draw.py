@@ -14,7 +14,7 @@ from tests.transitions.conftest import typed_graphs
 from tests.transitions.test_properties import random_graph
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-quick = settings(max_examples=25)
+quick = settings(max_examples=12)
 
 
 def table_of(rows):
@@ -35,9 +35,9 @@ def models(count, num_levels, seed=0):
 
 def assert_same_draw(models, targets, positions, rows, sample_size, noisy=True, uniform=False):
     tensors, longest = table_of(rows)
-    arguments = [*models, targets, positions, *tensors]
-    expected = draw_samples(*arguments, longest, sample_size, noisy, uniform)
-    drawn = draw_triton(*(tensor.to(DEVICE) for tensor in arguments), longest, sample_size, noisy, uniform)
+    arguments = (*models, targets, positions, *tensors, longest, sample_size, noisy, uniform)
+    expected = draw_samples(*arguments)
+    drawn = draw_triton(*torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(DEVICE), arguments))
     for name, ours, theirs in zip(("node", "path", "step", "log_step", "mask"), drawn, expected, strict=True):
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), name
         if name == "log_step":
@@ -59,7 +59,7 @@ def assert_same_draw(models, targets, positions, rows, sample_size, noisy=True, 
 )
 def test_triton_draws_what_numba_draws(graph, num_steps, sample_size, num_models, noisy, uniform, data):
     rows = Transitions.build(graph, num_steps).shards[0]
-    batch = data.draw(st.integers(0, 5))
+    batch = data.draw(st.integers(0, 3))
     nodes = st.lists(st.integers(0, graph.num_nodes - 1), min_size=num_models * batch, max_size=num_models * batch)
     targets = torch.tensor(data.draw(nodes), dtype=torch.int64).view(num_models, batch)
     assert_same_draw(models(num_models, num_steps + 1), targets, targets, rows, sample_size, noisy, uniform)
@@ -70,19 +70,18 @@ def rows():
     return Transitions.build(random_graph(300, 3_000, 2, seed=5, inverse=True), 2).shards[0]
 
 
-@pytest.mark.parametrize("block", [256, 512])
 @pytest.mark.parametrize("sample_size", [1, 100, 600])
-def test_a_row_longer_than_a_block_is_drawn_from_block_by_block(rows, sample_size, block, monkeypatch):
-    monkeypatch.setattr(triton_draw, "LARGEST_BLOCK", block)
-    assert table_of(rows)[1] > 2 * block
-    targets = torch.arange(12).view(2, 6)
+def test_a_row_longer_than_a_block_is_drawn_from_block_by_block(rows, sample_size, monkeypatch):
+    monkeypatch.setattr(triton_draw, "LARGEST_BLOCK", 512)
+    assert table_of(rows)[1] > 2 * 512
+    targets = torch.arange(4).view(2, 2)
     assert_same_draw(models(2, 3), targets, targets, rows, sample_size)
 
 
-@pytest.mark.parametrize("block", [256, 4096])
+@pytest.mark.parametrize("block", [512, 4096])
 def test_of_equal_candidates_the_first_are_taken(rows, block, monkeypatch):
     monkeypatch.setattr(triton_draw, "LARGEST_BLOCK", block)
-    targets = torch.arange(5)[None]
+    targets = torch.arange(3)[None]
     node, *_ = assert_same_draw(models(1, 3), targets, targets, rows, 300, noisy=False, uniform=True)
     for target, drawn in enumerate(node[0].tolist()):
         first = rows.indptr[target * 3]
