@@ -9,4 +9,4 @@ settings.register_profile("gatas", deadline=None)  # machines pause, and the fir
 settings.load_profile("gatas")
 
 if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before anything imports a kernel: Triton decides then
+    os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined, so before any is imported

@@ -5,13 +5,13 @@ from torch import Tensor, nn
 
 from gatas.errors import GatasError
 from gatas.nn.ops.dropout import keep
-from gatas.sampling.noise import stream
+from gatas.sampling.noise import Noise
 
 
 class Dropout(nn.Module):
     """Inverted dropout keyed by (seed, place, step) and by the element; silent in evaluation.
 
-    `place` tells apart the layers of a model. The owner sets `seed` and `step`.
+    `place` tells apart the layers of a model.
     """
 
     def __init__(self, probability: float, place: int) -> None:
@@ -19,21 +19,20 @@ class Dropout(nn.Module):
         if not 0 <= probability < 1:
             raise GatasError(f"dropout probability is {probability}; expected at least 0 and less than 1.")
         self.probability, self.place = probability, place
-        self.seed, self.step = 0, 0
 
     @property
     def active(self) -> bool:
         return self.training and self.probability > 0
 
-    def forward(self, values: Tensor, *rows: Tensor) -> Tensor:
+    def forward(self, values: Tensor, noise: Noise, *rows: Tensor) -> Tensor:
         """`values` is (…, width); `rows` name its rows, by one or two numbers each: a node, or a node and a path."""
-        return values * self.keep(values.shape[-1], *rows).to(values.dtype) if self.active else values
+        return values * self.keep(values.shape[-1], noise, *rows).to(values.dtype) if self.active else values
 
-    def keep(self, width: int, *rows: Tensor) -> Tensor:
+    def keep(self, width: int, noise: Noise, *rows: Tensor) -> Tensor:
         """(…, width): 0, or 1 / (1 - p)."""
         first, second = rows if len(rows) == 2 else (rows[0], torch.zeros_like(rows[0]))
-        key = stream(self.seed, self.place, self.step)
-        return keep(key, first.flatten(), second.flatten(), width, self.probability).view(*first.shape, width)
+        kept = keep(noise, self.place, first.flatten(), second.flatten(), width, self.probability)
+        return kept.view(*first.shape, width)
 
     def extra_repr(self) -> str:
         return f"{self.probability}"

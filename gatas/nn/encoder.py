@@ -11,6 +11,8 @@ from gatas.nn.inputs import Inputs
 from gatas.nn.neighbours import NeighbourAttention
 from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps
 from gatas.sampling import Neighbourhood
+from gatas.sampling.noise import Noise
+from gatas.transitions.paths import num_paths
 
 PathAttentionKind = Literal["linear", "mlp", "none"]
 
@@ -26,6 +28,7 @@ class Encoder(nn.Module):
     >>> h = encoder(targets, sampler(targets), features)      # (B, K·F'')
     """
 
+    seed: Tensor
     passes: Tensor
 
     def __init__(
@@ -49,7 +52,7 @@ class Encoder(nn.Module):
         super().__init__()
         if node_embedding_size and not num_nodes:
             raise GatasError("learned embeddings need num_nodes, one embedding for each.")
-        self.num_relations, self.num_steps, self.path_attention, self.seed = num_relations, num_steps, path_attention, seed
+        self.num_relations, self.num_steps, self.path_attention = num_relations, num_steps, path_attention
         self.output_size = num_heads * head_size
         self.inputs = Inputs(
             feature_size, hidden_size, num_nodes, node_embedding_size, input_noise=input_noise, dropout=dropout
@@ -62,27 +65,40 @@ class Encoder(nn.Module):
             neighbour_size = self.inputs.size
         self.pair_dropout = Dropout(dropout, place=5)
         self.neighbours = NeighbourAttention(self.inputs.size, neighbour_size, head_size, num_heads, dropout=dropout)
+        self.register_buffer("seed", torch.tensor(seed))
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64))
 
     def forward(self, targets: Tensor, neighbourhood: Neighbourhood, features: Tensor | None = None) -> Tensor:
         """(B, K·F'') representations of (B,) targets."""
-        self._count_pass()
-        shared = self.path_attention != "mlp" and not torch.compiler.is_compiling()  # shapes must be known to compile
-        node, path, index = distinct_pairs(neighbourhood) if shared else every_slot(neighbourhood)
-        nodes, place = distinct(torch.cat([targets, node]))
-        inputs = self.inputs(nodes, features)  # (V, R + F)   h, once per distinct node
+        noise = self._noise()
+        fixed = shapes_are_fixed(neighbourhood.node)
+        node, path, index = (every_slot if fixed or self.path_attention == "mlp" else distinct_pairs)(neighbourhood)
+        nodes, place = self._nodes(torch.cat([targets, node]), features, fixed=fixed)
+        inputs = self.inputs(nodes, features, noise)  # (V, R + F)   h, once per node
         target_of, node_of = place[: len(targets)], place[len(targets) :]
-        neighbours = self.pair_dropout(self._represented(inputs, target_of, node_of, path, index.shape[1]), node, path)
-        representations: Tensor = self.neighbours(
-            inputs[target_of], neighbours, index, neighbourhood.log_probability, neighbourhood.mask, targets, node, path
-        )
+        neighbours = self._represented(inputs, target_of, node_of, path, index.shape[1], fixed=fixed)
+        neighbours = self.pair_dropout(neighbours, noise, node, path)
+        slots = (index, neighbourhood.log_probability, neighbourhood.mask)
+        representations: Tensor = self.neighbours(inputs[target_of], neighbours, *slots, targets, node, path, noise)
         return representations
 
-    def _represented(self, inputs: Tensor, target_of: Tensor, node_of: Tensor, path: Tensor, sample_size: int) -> Tensor:
+    def _nodes(self, wanted: Tensor, features: Tensor | None, *, fixed: bool) -> tuple[Tensor, Tensor]:
+        """The nodes to make inputs for, and where among them each wanted one is."""
+        if not fixed:
+            return distinct(wanted)
+        embeddings = self.inputs.embeddings
+        num_nodes = embeddings.num_embeddings if embeddings is not None else 0 if features is None else len(features)
+        if num_nodes <= len(wanted):
+            return torch.arange(num_nodes, device=wanted.device), wanted
+        return wanted, torch.arange(len(wanted), device=wanted.device)
+
+    def _represented(
+        self, inputs: Tensor, target_of: Tensor, node_of: Tensor, path: Tensor, sample_size: int, *, fixed: bool
+    ) -> Tensor:
         """n: (U, F')."""
         if self.path_attention == "none":
             return inputs[node_of]
-        paths, path_of = distinct(path)
+        paths, path_of = self._paths(path) if fixed else distinct(path)
         relation, position, mask = path_steps(paths, self.num_relations, self.num_steps)  # (E, C)
         steps = self.steps()[position, relation]  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
@@ -91,34 +107,42 @@ class Encoder(nn.Module):
         neighbours: Tensor = self.paths(inputs, node_of, path_of, steps, mask)
         return neighbours
 
-    def _count_pass(self) -> None:
+    def _paths(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
+        """The same for paths: all there are, unless they are more than wanted."""
+        count = num_paths(self.num_relations, self.num_steps)
+        if count <= len(wanted):
+            return torch.arange(count, device=wanted.device), wanted
+        return wanted, torch.arange(len(wanted), device=wanted.device)
+
+    def _noise(self) -> Noise:
         """Every training pass has noise of its own."""
         if not self.training:
-            return
-        step = int(self.passes)
+            return Noise(self.seed, self.passes)
+        step = self.passes.clone()
         self.passes += 1
-        for module in self.modules():
-            if isinstance(module, Dropout):
-                module.seed, module.step = self.seed, step
+        return Noise(self.seed, step)
+
+
+def shapes_are_fixed(values: Tensor) -> bool:
+    """Whether shapes must not depend on the data: on a GPU to count is to wait, and programs for any data cannot count."""
+    return values.is_cuda or torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(values)
 
 
 def distinct_pairs(neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
     """The U distinct (node, path) pairs of a batch, and which of them each slot holds."""
-    paths, path_of = torch.unique(neighbourhood.path, return_inverse=True)
-    keys, index = torch.unique(neighbourhood.node * len(paths) + path_of, return_inverse=True)
+    paths, path_of = distinct(neighbourhood.path)
+    keys, index = distinct(neighbourhood.node * len(paths) + path_of)
     return keys // len(paths), paths[keys % len(paths)], index
 
 
 def every_slot(neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
-    """Every slot as a pair of its own: where n depends on the target, or where shapes must not depend on the data."""
+    """Every slot as a pair of its own: where n depends on the target, or where shapes are fixed."""
     node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
     return node, path, torch.arange(node.numel(), device=node.device).view_as(neighbourhood.node)
 
 
 def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Distinct values and where each is among them; all of them, where shapes must not depend on the data."""
-    if torch.compiler.is_compiling():
-        return values, torch.arange(values.numel(), device=values.device)
+    """Distinct values, and where among them each one is."""
     unique, inverse = torch.unique(values, return_inverse=True)
     return unique, inverse
 

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
+from gatas.sampling.noise import Noise
 
 
 class Inputs(nn.Module):
@@ -35,17 +36,17 @@ class Inputs(nn.Module):
             nn.init.xavier_uniform_(self.embeddings.weight)
             self.embedding_dropout = Dropout(dropout, place=4)
 
-    def forward(self, nodes: Tensor, features: Tensor | None) -> Tensor:
+    def forward(self, nodes: Tensor, features: Tensor | None, noise: Noise) -> Tensor:
         """(V, R + F) for V distinct nodes; `features` is the whole (N, feature_size) matrix, dense or sparse."""
         parts = []
         if self.embeddings is not None:
-            parts.append(self.embedding_dropout(self.embeddings(nodes), nodes))  # (V, R)   l
+            parts.append(self.embedding_dropout(self.embeddings(nodes), noise, nodes))  # (V, R)   l
         if self.feature_size:
             if features is None or features.shape[-1] != self.feature_size:
                 came = "none" if features is None else f"{features.shape[-1]} columns"
                 raise GatasError(f"the encoder was made for {self.feature_size} features; {came} came.")
             given = features.index_select(0, nodes)
             given = given.to_dense() if given.is_sparse else given
-            noisy = self.noise(self.norm(given), nodes)  # (V, feature_size)
-            parts.append(self.feature_dropout(F.elu(self.dense(noisy)), nodes))  # (V, F)   b
+            noisy = self.noise(self.norm(given), noise, nodes)  # (V, feature_size)
+            parts.append(self.feature_dropout(F.elu(self.dense(noisy)), noise, nodes))  # (V, F)   b
         return torch.cat(parts, dim=-1)

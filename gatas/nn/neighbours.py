@@ -11,10 +11,19 @@ from torch.nn import functional as F
 
 from gatas.nn.dropout import Dropout
 from gatas.nn.ops import attend
+from gatas.nn.ops.dropout import row_words
+from gatas.nn.ops.tiles import Precision, attend_tiles
+from gatas.sampling.noise import Noise
 
 
 class NeighbourAttention(nn.Module):
-    """g scores pairs, d says what they contribute; both for every head. Keys and values are made once per distinct pair."""
+    """g scores pairs, d says what they contribute; both for every head.
+
+    Keys and values are made once per distinct pair; on a GPU, where to count them would be to wait, in tiles of slots on the
+    tensor cores, at `precision` or, under autocast, in bfloat16.
+    """
+
+    precision: Precision = "tf32"
 
     def __init__(self, input_size: int, neighbour_size: int, head_size: int, num_heads: int, *, dropout: float = 0.0) -> None:
         super().__init__()
@@ -42,23 +51,55 @@ class NeighbourAttention(nn.Module):
         self,
         inputs: Tensor,  # (B, input_size)  h of the targets
         neighbours: Tensor,  # (U, F')      n
-        index: Tensor,  # (B, S)
+        index: Tensor,  # (B, S)            which pair each slot holds
         log_probability: Tensor,  # (B, S)
         mask: Tensor,  # (B, S)
         targets: Tensor,  # (B,)            names of targets and pairs, which dropout is keyed by
         node: Tensor,  # (U,)
         path: Tensor,  # (U,)
+        noise: Noise,
     ) -> Tensor:
-        heads = (-1, self.num_heads, self.hidden_size)
-        target_terms = self.hidden_of_target(inputs).view(heads)  # (B, K, F')
-        keys = self.hidden_of_neighbour(neighbours).view(heads)  # (U, K, F')
-        values = self.value_dropout(F.elu(self.value(neighbours)), node, path)  # (U, K·F'')   d
-        keep = self._kept_weights(targets, node, path, index) if self.weight_dropout.active else None
-        values = values.view(-1, self.num_heads, self.head_size)
-        mixed = attend(target_terms, keys, self.score, values, index, log_probability, mask, keep)  # (B, K, F'')
+        target_terms = self.hidden_of_target(inputs).view(-1, self.num_heads, self.hidden_size)  # (B, K, F')
+        keep = self._kept_weights(targets, node[index], path[index], noise) if self.weight_dropout.active else None
+        slots = (log_probability, mask, keep)
+        if neighbours.is_cuda and neighbours.dtype != torch.float64 and len(neighbours) == mask.numel():
+            mixed = self._in_tiles(target_terms, neighbours, *slots, node, path, noise)
+        else:
+            keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
+            values = self.value_dropout(F.elu(self.value(neighbours)), noise, node, path)  # (U, K·F'')   d
+            values = values.view(-1, self.num_heads, self.head_size)
+            mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
 
-    def _kept_weights(self, targets: Tensor, node: Tensor, path: Tensor, index: Tensor) -> Tensor:
+    def _in_tiles(
+        self,
+        target_terms: Tensor,
+        neighbours: Tensor,
+        log_probability: Tensor,
+        mask: Tensor,
+        keep: Tensor | None,
+        node: Tensor,
+        path: Tensor,
+        noise: Noise,
+    ) -> Tensor:
+        """The same from a pair for each slot."""
+        active = self.value_dropout.active
+        return attend_tiles(
+            target_terms,
+            neighbours,
+            self.hidden_of_neighbour.weight,
+            self.score,
+            self.value.weight,
+            self.value.bias,
+            log_probability,
+            mask,
+            keep,
+            row_words(noise, self.value_dropout.place, node, path) if active else None,
+            self.value_dropout.probability if active else 0.0,
+            "bfloat16" if torch.is_autocast_enabled("cuda") else self.precision,
+        )
+
+    def _kept_weights(self, targets: Tensor, node: Tensor, path: Tensor, noise: Noise) -> Tensor:
         """(B, S, K) for each (target, neighbour, head)."""
-        pair = node[index] ^ (path[index] * 0x9E3779B1)  # one word of two; a clash costs two slots their independence
-        return self.weight_dropout.keep(self.num_heads, targets[:, None].expand_as(index), pair)
+        pair = node ^ (path * 0x9E3779B1)  # one word of two; a clash costs two slots their independence
+        return self.weight_dropout.keep(self.num_heads, noise, targets[:, None].expand_as(node), pair)

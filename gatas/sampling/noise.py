@@ -9,7 +9,7 @@ So noise does not depend on batches, on the order of elements, on threads or on 
 here, by numba in `sampling.kernels` and `nn.ops`, and by Triton on a GPU.
 """
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -21,6 +21,13 @@ DRAW = 1
 
 
 Words = TypeVar("Words", int, Tensor)
+
+
+class Noise(NamedTuple):
+    """Where a pass takes its noise from; tensors, so that a captured graph or many models at once can have their own."""
+
+    seed: Tensor  # () int64
+    step: Tensor  # () int64
 
 
 def threefry(key: tuple[Any, Any], first: Words, second: Words) -> tuple[Words, Words]:
@@ -37,7 +44,7 @@ def threefry(key: tuple[Any, Any], first: Words, second: Words) -> tuple[Words, 
     return first, second
 
 
-def stream(seed: int, kind: int, *numbers: int) -> tuple[int, int]:
+def stream(seed: Words, kind: int, *numbers: Words) -> tuple[Words, Words]:
     """The key for one use of a seed: numbers are folded in two at a time."""
     key = threefry((seed & WORD, (seed >> 32) & WORD), kind, 0)
     padded = (*numbers, 0) if len(numbers) % 2 else numbers

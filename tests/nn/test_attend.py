@@ -122,6 +122,23 @@ def test_large_terms_and_keys_that_cancel_are_exact(size):
 
 def test_the_operator_is_well_behaved_for_torch():
     tensors = problem(3, 4, dtype=torch.float32)
-    arguments = [tensors[name].requires_grad_(name in NAMES) for name in ("target_terms", "keys", "score", "values")]
-    slots = (tensors["index"], tensors["log_probability"].nan_to_num(neginf=-50.0), tensors["mask"], torch.empty(0, 0, 0))
-    torch.library.opcheck(torch.ops.gatas.attend.default, (*arguments, *slots))
+    arguments = [tensors[name][None].requires_grad_() for name in ("target_terms", "keys", "score", "values")]
+    slots = (tensors["index"], tensors["log_probability"].nan_to_num(neginf=-50.0), tensors["mask"])
+    torch.library.opcheck(torch.ops.gatas.attend.default, (*arguments, *(tensor[None] for tensor in slots), None))
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_many_models_at_once_are_each_as_alone(mapped):
+    several = [problem(3, 6, seed=seed, dropout=True) for seed in range(3)]
+    alone = [outcome(attend, tensors) for tensors in several]
+    stacked = {name: torch.stack([tensors[name] for tensors in several]) for name in several[0]}
+
+    def by_vmap(**tensors):
+        return torch.vmap(lambda *given: attend(*given))(*tensors.values())
+
+    leaves = {name: stacked[name].requires_grad_() for name in NAMES}
+    out = (by_vmap if mapped else attend)(**{**stacked, **leaves})
+    weights = torch.linspace(-1, 1, out[0].numel(), dtype=out.dtype).view_as(out[0])
+    together = [out.detach(), *torch.autograd.grad((out * weights).sum(), list(leaves.values()))]
+    for ours, theirs in zip(together, zip(*alone, strict=True), strict=True):
+        torch.testing.assert_close(ours, torch.stack(theirs), rtol=0, atol=0)

@@ -6,23 +6,26 @@ import torch
 from gatas.nn import Encoder
 from gatas.nn.ops.dropout import keep, keep_torch
 from gatas.sampling import NeighbourSampler
-from gatas.sampling.noise import stream
+from gatas.sampling.noise import Noise
 from gatas.transitions import Transitions
 from tests.transitions.test_properties import no_gpu, random_graph
+
+NOISE = Noise(torch.tensor(7), torch.tensor(1))
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 50])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=no_gpu)])
 def test_dropout_keeps_the_same_elements_everywhere(width, device):
     first, second = torch.arange(300), torch.arange(300) * 7919 % 2**31
-    expected = keep_torch((17, 4), first, second, width, 0.3)
-    assert torch.equal(keep((17, 4), first.to(device), second.to(device), width, 0.3).cpu(), expected)
+    expected = keep_torch(NOISE, 4, first, second, width, 0.3)
+    noise = Noise(NOISE.seed.to(device), NOISE.step.to(device))
+    assert torch.equal(keep(noise, 4, first.to(device), second.to(device), width, 0.3).cpu(), expected)
 
 
 @pytest.mark.parametrize("drop", [0.1, 0.5, 0.9])
 def test_dropout_drops_its_share_and_scales_the_rest(drop):
     rows = torch.arange(50_000)
-    kept = keep(stream(7, 3, 1), rows, torch.zeros_like(rows), 1, drop)
+    kept = keep(NOISE, 3, rows, torch.zeros_like(rows), 1, drop)
     assert (kept > 0).double().mean() == pytest.approx(1 - drop, abs=5 * (drop * (1 - drop) / 50_000) ** 0.5)
     assert kept.max() == pytest.approx(1 / (1 - drop))
 

@@ -1,7 +1,7 @@
 """Attention over a sample of (neighbour, path) pairs (eqs. 3, 4 before σ): one contract, several implementations.
 
 B targets, S sampled pairs each, K heads, U distinct pairs. F' neighbour size, F'' head size. A (B, S, K, F') tensor is
-written by `attend_torch` only, which is the oracle and what runs where there is nothing faster.
+written by `attend_torch` only, which is the oracle. Every tensor may have a leading dimension of M independent models.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gatas.nn.ops import kernels
+from gatas.nn.ops.models import each_model, fold_models
 from gatas.nn.softmax import masked_softmax
 from gatas.sampling.threads import run_heads
 
@@ -28,10 +29,28 @@ def attend(
     keep: Tensor | None = None,  # (B, S, K) attention dropout: 0, or 1 / (1 - p)
 ) -> Tensor:
     """(B, K, F''): Σ α V with α = softmax(w · ELU(u + G) + ln P) over each target's sample; zeros for an empty one."""
-    if target_terms.device.type != "cpu":
-        return attend_torch(target_terms, keys, score, values, index, log_probability, mask, keep)
-    if keep is None:
-        keep = target_terms.new_empty(0, 0, 0)
+    given = (target_terms, keys, score, values, index, log_probability, mask, keep)
+    if target_terms.dim() == 4:
+        return _attended(*given)
+    return _attended(*(None if tensor is None else tensor[None] for tensor in given))[0]  # type: ignore[arg-type]
+
+
+def _attended(
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    log_probability: Tensor,
+    mask: Tensor,
+    keep: Tensor | None,
+) -> Tensor:
+    if target_terms.is_cuda:
+        if target_terms.dtype == torch.float64:
+            return each_model_torch(target_terms, keys, score, values, index, log_probability, mask, keep)
+        target_terms, keys, score, values, log_probability = (
+            tensor.float() for tensor in (target_terms, keys, score, values, log_probability)
+        )
     out: Tensor = _attend(target_terms, keys, score, values, index, log_probability, mask, keep)[0]
     return out
 
@@ -55,7 +74,13 @@ def attend_torch(
     return torch.einsum("bsk,bskf->bkf", weights, values[index])  # (B, K, F'')
 
 
-@torch.library.custom_op("gatas::attend", mutates_args=(), device_types="cpu")
+def each_model_torch(*arguments: Tensor | None) -> Tensor:
+    """`attend_torch` for one model after another."""
+    out: Tensor = each_model(attend_torch, *arguments)
+    return out
+
+
+@torch.library.custom_op("gatas::attend", mutates_args=())
 def _attend(
     target_terms: Tensor,
     keys: Tensor,
@@ -64,13 +89,88 @@ def _attend(
     index: Tensor,
     log_probability: Tensor,
     mask: Tensor,
-    keep: Tensor,
+    keep: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """The result, and what backward needs: attention weights on a CPU, denominators of the softmax on a GPU."""
+    given = (target_terms, keys, score, values, index, log_probability, mask, keep)
+    if not target_terms.is_cuda:
+        results: tuple[Tensor, Tensor] = each_model(_forward_numba, *given)
+        return results
+    from gatas.nn.ops import gpu
+
+    return gpu.attend_forward(gpu.from_pairs(*given))
+
+
+@_attend.register_fake
+def _(target_terms: Tensor, keys: Tensor, score: Tensor, values: Tensor, index: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    (models, batch, num_heads, _), sample = target_terms.shape, index.shape[-1]
+    state = (models, batch, num_heads) if target_terms.is_cuda else (models, num_heads, batch, sample)
+    return target_terms.new_empty(models, batch, num_heads, values.shape[-1]), target_terms.new_empty(state)
+
+
+@torch.library.custom_op("gatas::attend_backward", mutates_args=())
+def _attend_backward(
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    log_probability: Tensor,
+    mask: Tensor,
+    keep: Tensor | None,
+    out: Tensor,
+    state: Tensor,
+    grad_out: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    given = (target_terms, keys, score, values, index, log_probability, mask, keep)
+    if not target_terms.is_cuda:
+        results: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] = each_model(_backward_numba, *given, out, state, grad_out)
+        return results
+    from gatas.nn.ops import gpu
+
+    grads = gpu.attend_backward(gpu.from_pairs(*given), out, state, grad_out)
+    return grads["target_terms"], grads["keys"], grads["score"], grads["values"], grads["log_probability"]
+
+
+@_attend_backward.register_fake
+def _(
+    target_terms: Tensor, keys: Tensor, score: Tensor, values: Tensor, _: Tensor, log: Tensor, *__: Any
+) -> tuple[Tensor, ...]:
+    return tuple(torch.empty_like(tensor) for tensor in (target_terms, keys, score, values, log))
+
+
+def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(*inputs, *output)
+    ctx.set_materialize_grads(False)
+
+
+def _differentiate(ctx, grad_out, _grad_state):  # type: ignore[no-untyped-def]
+    if grad_out is None:
+        return (None,) * 8
+    terms, keys, score, values, log = torch.ops.gatas.attend_backward(*ctx.saved_tensors, grad_out)
+    return terms, keys, score, values, None, log, None, None
+
+
+_attend.register_autograd(_differentiate, setup_context=_setup)
+fold_models(_attend)
+fold_models(_attend_backward)
+
+
+def _forward_numba(
+    target_terms: Tensor,
+    keys: Tensor,
+    score: Tensor,
+    values: Tensor,
+    index: Tensor,
+    log_probability: Tensor,
+    mask: Tensor,
+    keep: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     (batch, num_heads, _), width = target_terms.shape, values.shape[-1]
     out = target_terms.new_empty(batch, num_heads, width)
     weights = target_terms.new_zeros(num_heads, *index.shape)
     u, g, w, v, o = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out))
-    log, used, kept, alpha = (_numpy(tensor) for tensor in (log_probability, mask, keep, weights))
+    log, used, kept, alpha = _numpy(log_probability), _numpy(mask), _kept(keep, target_terms), _numpy(weights)
     indptr, slots = _slots_by_pair(index, mask, len(keys))
 
     def work(first: int, last: int) -> None:
@@ -80,37 +180,22 @@ def _attend(
     return out, weights
 
 
-@_attend.register_fake
-def _(
+def _backward_numba(
     target_terms: Tensor,
     keys: Tensor,
     score: Tensor,
     values: Tensor,
     index: Tensor,
-    log_probability: Tensor,
+    _log_probability: Tensor,
     mask: Tensor,
-    keep: Tensor,
-) -> tuple[Tensor, Tensor]:
-    batch, num_heads = target_terms.shape[:2]
-    return target_terms.new_empty(batch, num_heads, values.shape[-1]), target_terms.new_empty(num_heads, *index.shape)
-
-
-@torch.library.custom_op("gatas::attend_backward", mutates_args=(), device_types="cpu")
-def _attend_backward(
-    grad_out: Tensor,
-    target_terms: Tensor,
-    keys: Tensor,
-    score: Tensor,
-    values: Tensor,
-    index: Tensor,
-    mask: Tensor,
-    keep: Tensor,
+    keep: Tensor | None,
     out: Tensor,
     weights: Tensor,
+    grad_out: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     num_heads = score.shape[0]
     u, g, w, v, o, d = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out, grad_out))
-    kept, alpha = _numpy(keep), _numpy(weights)
+    kept, alpha = _kept(keep, target_terms), _numpy(weights)
     grads = [torch.empty_like(tensor) for tensor in (target_terms, keys, score, values)]
     grad_logits = torch.zeros_like(weights)
     of_terms, of_keys, of_score, of_values = (_flat(grad) for grad in (grads[0], grads[1], grads[2].view(1, -1), grads[3]))
@@ -127,48 +212,14 @@ def _attend_backward(
     return grads[0], grads[1], grads[2], grads[3], grad_logits.sum(0)
 
 
-@_attend_backward.register_fake
-def _(
-    grad_out: Tensor,
-    target_terms: Tensor,
-    keys: Tensor,
-    score: Tensor,
-    values: Tensor,
-    index: Tensor,
-    mask: Tensor,
-    keep: Tensor,
-    out: Tensor,
-    weights: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    return (
-        torch.empty_like(target_terms),
-        torch.empty_like(keys),
-        torch.empty_like(score),
-        torch.empty_like(values),
-        target_terms.new_empty(index.shape),
-    )
-
-
-def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    target_terms, keys, score, values, index, _, mask, keep = inputs
-    ctx.save_for_backward(target_terms, keys, score, values, index, mask, keep, *output)
-    ctx.set_materialize_grads(False)
-
-
-def _differentiate(ctx, grad_out, _grad_weights):  # type: ignore[no-untyped-def]
-    if grad_out is None:
-        return (None,) * 8
-    terms, keys, score, values, log = torch.ops.gatas.attend_backward(grad_out.contiguous(), *ctx.saved_tensors)
-    return terms, keys, score, values, None, log, None, None
-
-
-_attend.register_autograd(_differentiate, setup_context=_setup)
-
-
 def _slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     indptr, slots = np.zeros(num_pairs + 1, np.int64), np.empty(int(mask.sum()), np.int64)
     kernels.slots_by_pair(_numpy(index), _numpy(mask), indptr, slots)
     return indptr, slots
+
+
+def _kept(keep: Tensor | None, like: Tensor) -> NDArray[Any]:
+    return _numpy(like.new_empty(0, 0, 0) if keep is None else keep)
 
 
 def _flat(tensor: Tensor) -> NDArray[Any]:

@@ -1,38 +1,87 @@
-"""Which elements a dropout keeps: noise of (stream, row, column), the same bits on every device."""
+"""Which elements a dropout keeps: noise of (seed, place, step, row, column), the same bits on every device."""
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gatas.nn.ops import kernels
-from gatas.sampling.noise import WORD, threefry
+from gatas.nn.ops.models import fold_models
+from gatas.sampling.noise import WORD, Noise, stream, threefry
 from gatas.sampling.threads import run_rows
 
 
-def keep(key: tuple[int, int], first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
-    """(n, width) float32: 0 with the given probability, else 1 / (1 - probability). Row r is named by first[r], second[r]."""
-    if first.device.type == "cpu":
-        return _keep_numba(key, first, second, width, probability)
-    return keep_torch(key, first, second, width, probability)
+def keep(noise: Noise, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
+    """(R, width) float32: 0 with the given probability, else 1 / (1 - probability). Row r is named by first[r], second[r]."""
+    kept: Tensor = _keep(noise.seed[None], noise.step[None], place, first[None], second[None], width, probability)
+    return kept[0]
 
 
-def keep_torch(key: tuple[int, int], first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
-    """The same, slow and obvious: each pair of columns shares one call of the generator."""
-    own = threefry(key, first & WORD, second & WORD)
+def row_words(noise: Noise, place: int, first: Tensor, second: Tensor) -> Tensor:
+    """(R, 2) the words that name rows under a stream, for kernels that drop elements themselves."""
+    words: Tensor = _row_words(noise.seed[None], noise.step[None], place, first[None], second[None])
+    return words[0]
+
+
+def threshold_of(probability: float) -> int:
+    """Words below it are dropped."""
+    return round(probability * 2**32)
+
+
+def keep_torch(noise: Noise, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
+    """`keep`, slow and obvious: each pair of columns shares one call of the generator."""
+    own = threefry(stream(noise.seed, place, noise.step), first & WORD, second & WORD)
     pair = torch.arange((width + 1) // 2, device=first.device)
     words = threefry((own[0][:, None], own[1][:, None]), pair, torch.zeros_like(pair))
     both = torch.stack(words, dim=-1).flatten(1)[:, :width]
-    return (both >= round(probability * 2**32)).float() / (1 - probability)
+    return (both >= threshold_of(probability)).float() / (1 - probability)
 
 
-def _keep_numba(key: tuple[int, int], first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
-    out = torch.empty(len(first), width)
-    target, names = out.numpy(), (first.numpy(), second.numpy())
-    threshold, scale = np.uint32(round(probability * 2**32)), np.float32(1 / (1 - probability))
+@torch.library.custom_op("gatas::keep", mutates_args=())
+def _keep(
+    seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor, width: int, probability: float
+) -> Tensor:  # (M,), (M,), (M, R), (M, R) → (M, R, width)
+    out = torch.empty(*first.shape, width, device=first.device)
+    if first.is_cuda:
+        from gatas.nn.ops import gpu
+
+        gpu.fill_keep(seed, step, place, first, second, threshold_of(probability), 1 / (1 - probability), out)
+        return out
+    for model, kept in enumerate(out):
+        key = stream(int(seed[model]), place, int(step[model]))
+        _fill_numba(key, first[model], second[model], probability, kept)
+    return out
+
+
+@_keep.register_fake
+def _(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
+    return torch.empty(*first.shape, width, device=first.device)
+
+
+@torch.library.custom_op("gatas::row_words", mutates_args=())
+def _row_words(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor) -> Tensor:
+    if first.is_cuda:
+        from gatas.nn.ops import gpu
+
+        return gpu.row_words(seed, step, place, first, second)
+    key = stream(seed[:, None], place, step[:, None])
+    return torch.stack(threefry(key, first & WORD, second & WORD), dim=-1)
+
+
+@_row_words.register_fake
+def _(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor) -> Tensor:
+    return first.new_empty(*first.shape, 2)
+
+
+fold_models(_keep)
+fold_models(_row_words)
+
+
+def _fill_numba(key: tuple[int, int], first: Tensor, second: Tensor, probability: float, out: Tensor) -> None:
+    target, names = out.numpy(), (first.contiguous().numpy(), second.contiguous().numpy())
+    threshold, scale = np.uint32(threshold_of(probability)), np.float32(1 / (1 - probability))
     key0, key1 = np.uint32(key[0]), np.uint32(key[1])
 
     def work(start: int, stop: int) -> None:
         kernels.fill_keep(key0, key1, names[0][start:stop], names[1][start:stop], threshold, scale, target[start:stop])
 
-    run_rows(work, len(first), width)
-    return out
+    run_rows(work, len(first), out.shape[-1])

@@ -1,0 +1,37 @@
+"""A leading dimension of independent models: every operator here has one, and `torch.func.vmap` folds into it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def fold_models(operator: Any) -> None:
+    """Let an operator run under vmap: the mapped dimension joins the models', one launch for all."""
+
+    def rule(info: Any, in_dims: Sequence[int | None], *arguments: Any) -> tuple[Any, Any]:
+        folded = [_folded(info.batch_size, dim, value) for dim, value in zip(in_dims, arguments, strict=True)]
+        results = operator(*folded)
+        several = isinstance(results, tuple)
+        unfolded = tuple(result.unflatten(0, (info.batch_size, -1)) for result in (results if several else (results,)))
+        return (unfolded, (0,) * len(unfolded)) if several else (unfolded[0], 0)
+
+    operator.register_vmap(rule)
+
+
+def _folded(size: int, dim: int | None, value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    mapped = value.expand(size, *value.shape) if dim is None else value.movedim(dim, 0)
+    return mapped.flatten(0, 1)
+
+
+def each_model(work: Callable[..., Tensor | tuple[Tensor, ...]], *arguments: Tensor | None) -> Any:
+    """Call `work` for one model after another and stack what comes back; for devices where a loop costs nothing."""
+    count = next(len(argument) for argument in arguments if argument is not None)
+    results = [work(*(None if a is None else a[m] for a in arguments)) for m in range(count)]
+    if isinstance(results[0], Tensor):
+        return results[0][None] if count == 1 else torch.stack(results)  # type: ignore[arg-type]
+    columns = zip(*results, strict=True)
+    return tuple(column[0][None] if count == 1 else torch.stack(column) for column in columns)

@@ -1,0 +1,72 @@
+"""A neighbour along its path: n = Σ_c β ELU(z of the node + z of the step) (eq. 1), for U (node, path) pairs.
+
+V projected nodes, E paths of up to C steps, F' neighbour size. A (U, C, F') tensor is never written.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from gatas.nn.ops.models import fold_models
+
+MOST_PATHS = 128
+"""The GPU kernel sums gradients for so many paths at once; more are rare, and go by torch."""
+
+
+def represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
+    """(U, F') from (V, F'), (E, C, F') and (E, C): row `node` of the first over row `path` of the others."""
+    if not of_input.is_cuda or of_step.shape[0] > MOST_PATHS or of_input.dtype == torch.float64:
+        return represent_torch(of_input, of_step, path_weights, node, path)
+    given = (of_input.float(), of_step.float(), path_weights.float(), node, path)
+    neighbours: Tensor = _represent(*(tensor.contiguous()[None] for tensor in given))
+    return neighbours[0]
+
+
+def represent_torch(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
+    """The contract, one step of all paths at a time."""
+    given = of_input[node]  # (U, F')
+    neighbours = torch.zeros_like(given)
+    for c in range(of_step.shape[1]):
+        neighbours = neighbours + path_weights[path, c, None] * F.elu(given + of_step[path, c])
+    return neighbours
+
+
+@torch.library.custom_op("gatas::represent", mutates_args=())
+def _represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
+    from gatas.nn.ops import gpu
+
+    return gpu.represent_forward(of_input, of_step, path_weights, node, path)
+
+
+@_represent.register_fake
+def _(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
+    return of_input.new_empty(*node.shape, of_input.shape[-1])
+
+
+@torch.library.custom_op("gatas::represent_backward", mutates_args=())
+def _represent_backward(
+    grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    from gatas.nn.ops import gpu
+
+    return gpu.represent_backward(grad_out, of_input, of_step, path_weights, node, path)
+
+
+@_represent_backward.register_fake
+def _(
+    grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(of_input), torch.empty_like(of_step), torch.empty_like(path_weights)
+
+
+def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(*inputs)
+
+
+def _differentiate(ctx, grad_out):  # type: ignore[no-untyped-def]
+    return (*torch.ops.gatas.represent_backward(grad_out.contiguous(), *ctx.saved_tensors), None, None)
+
+
+_represent.register_autograd(_differentiate, setup_context=_setup)
+fold_models(_represent)
+fold_models(_represent_backward)

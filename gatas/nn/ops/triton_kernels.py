@@ -1,0 +1,311 @@
+"""The Triton functions of `nn.ops`, for GPUs; imported only where there is one, or Triton's interpreter.
+
+Every array has a leading dimension of M independent models and is contiguous. B targets, S slots, K heads, U pairs;
+J is the width of n, F that of g's hidden layer, H that of a head's output; JP, FP and HP are these as powers of two.
+"""
+
+import triton
+import triton.language as tl
+
+from gatas.sampling.triton_kernels import stream, threefry
+
+
+@triton.jit
+def elu(x):
+    return tl.where(x > 0, x, tl.exp(tl.minimum(x, 0.0)) - 1)
+
+
+@triton.jit
+def load_rows(base, rows, live, width: tl.constexpr, padded: tl.constexpr):
+    """A tile of rows, zeros where not live and beyond the width."""
+    column = tl.arange(0, padded)
+    inside = live[:, None] & (column < width)[None, :]
+    return tl.load(base + rows[:, None] * width + column[None, :], mask=inside, other=0.0)
+
+
+@triton.jit
+def load_weight(base, rows: tl.constexpr, padded_rows: tl.constexpr, width: tl.constexpr, padded: tl.constexpr):
+    """One head's matrix, (rows, width), padded with zeros."""
+    row = tl.arange(0, padded_rows)
+    return load_rows(base, row, row < rows, width, padded)
+
+
+@triton.jit
+def load_vector(base, width: tl.constexpr, padded: tl.constexpr):
+    column = tl.arange(0, padded)
+    return tl.load(base + column, mask=column < width, other=0.0)
+
+
+@triton.jit
+def product(left, right, HALF: tl.constexpr, PRECISION: tl.constexpr):
+    """Matrix product on the tensor cores: bfloat16 or TF32 in, float32 out."""
+    if HALF:
+        return tl.dot(left.to(tl.bfloat16), right.to(tl.bfloat16))
+    return tl.dot(left, right, input_precision=PRECISION)
+
+
+@triton.jit
+def kept_values(words, rows, live, head, threshold, scale, H: tl.constexpr, HP: tl.constexpr):
+    """0 or `scale` for a tile of values: the noise of `dropout.keep`, whose columns share a call in pairs."""
+    own0 = tl.load(words + 2 * rows, mask=live, other=0).to(tl.uint32)
+    own1 = tl.load(words + 2 * rows + 1, mask=live, other=0).to(tl.uint32)
+    zero = tl.zeros_like(own0)[:, None]
+    if H % 2 == 0:
+        pair = (head * (H // 2) + tl.arange(0, HP // 2)).to(tl.uint32)
+        even, odd = threefry(own0[:, None], own1[:, None], pair[None, :] + zero, zero)
+        noise = tl.interleave(even, odd)
+    else:
+        column = head * H + tl.arange(0, HP)
+        even, odd = threefry(own0[:, None], own1[:, None], (column // 2).to(tl.uint32)[None, :] + zero, zero)
+        noise = tl.where((column % 2 == 0)[None, :], even, odd)
+    return tl.where(noise >= tl.cast(threshold, tl.uint32), scale, 0.0)
+
+
+@triton.jit
+def attend_forward(
+    target_terms, neighbours, key_weight, score, value_weight, value_bias, keys, values,
+    index, log_probability, mask, keep, words, out, normaliser, threshold, scale,
+    B, S, U, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
+    JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
+    RECOMPUTE: tl.constexpr, INDEXED: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
+    HALF: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One target and head: logits, online softmax and Σ α V over tiles of the sample."""
+    model, at = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    b, head = model * B + at // K, at % K
+    term = load_vector(target_terms + (b * K + head) * F, F, FP)
+    weight = load_vector(score + (model * K + head) * F, F, FP)
+    if RECOMPUTE:
+        of_key = tl.trans(load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP))
+        of_value = tl.trans(load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP))
+        bias = load_vector(value_bias + (model * K + head) * H, H, HP)
+    top, together = -float("inf"), 0.0
+    mixed = tl.zeros((HP,), tl.float32)
+    for first in range(0, S, TILE):
+        slot = first + tl.arange(0, TILE)
+        live = tl.load(mask + b * S + slot, mask=slot < S, other=0) != 0
+        row = (tl.load(index + b * S + slot, mask=live, other=0) if INDEXED else (at // K) * S + slot) + model * U
+        if RECOMPUTE:
+            n = load_rows(neighbours, row, live, J, JP)
+            key = product(n, of_key, HALF, PRECISION)
+            value = elu(product(n, of_value, HALF, PRECISION) + bias[None, :])
+        else:
+            key = load_rows(keys + head * F, row * K, live, F, FP)
+            value = load_rows(values + head * H, row * K, live, H, HP)
+        if DROP:
+            value = value * kept_values(words, row, live, head, threshold, scale, H, HP)
+        logit = tl.sum(weight[None, :] * elu(term[None, :] + key), 1)
+        logit = tl.where(live, logit + tl.load(log_probability + b * S + slot, mask=live, other=0.0), -float("inf"))
+        new_top = tl.maximum(top, tl.max(logit, 0))
+        safe = tl.where(new_top == -float("inf"), 0.0, new_top)
+        chance = tl.exp(logit - safe)
+        shrink = tl.exp(top - safe)
+        together = together * shrink + tl.sum(chance, 0)
+        if KEEP:
+            chance = chance * tl.load(keep + (b * S + slot) * K + head, mask=live, other=0.0)
+        mixed = mixed * shrink + tl.sum(chance[:, None] * value, 0)
+        top = new_top
+    column = tl.arange(0, HP)
+    some = together > 0  # an empty sample gives zeros
+    together = tl.where(some, together, 1.0)
+    tl.store(out + (b * K + head) * H + column, mixed / together, mask=column < H)
+    tl.store(normaliser + b * K + head, tl.where(some, top, 0.0) + tl.log(together))
+
+
+@triton.jit
+def attend_backward(
+    target_terms, neighbours, key_weight, score, value_weight, value_bias, keys, values,
+    index, log_probability, mask, keep, words, out, normaliser, grad_out, threshold, scale,
+    grad_terms, grad_neighbours, grad_key_weight, grad_score, grad_value_weight, grad_value_bias,
+    grad_keys, grad_values, grad_logits, head_stride,
+    B, S, U, SHARE, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
+    JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
+    RECOMPUTE: tl.constexpr, INDEXED: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
+    HALF: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One head and SHARE targets: everything is made again tile by tile; weights' gradients are added up on the way."""
+    model, head, part = tl.program_id(2).to(tl.int64), tl.program_id(0), tl.program_id(1)
+    weight = load_vector(score + (model * K + head) * F, F, FP)
+    grad_weight = tl.zeros((FP,), tl.float32)
+    column_f, column_h, column_j = tl.arange(0, FP), tl.arange(0, HP), tl.arange(0, JP)
+    if RECOMPUTE:
+        of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
+        of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
+        bias = load_vector(value_bias + (model * K + head) * H, H, HP)
+        grad_of_key = tl.zeros((FP, JP), tl.float32)
+        grad_of_value = tl.zeros((HP, JP), tl.float32)
+        grad_bias = tl.zeros((HP,), tl.float32)
+    for target in range(part * SHARE, tl.minimum((part + 1) * SHARE, B)):
+        b = model * B + target
+        term = load_vector(target_terms + (b * K + head) * F, F, FP)
+        gradient = load_vector(grad_out + (b * K + head) * H, H, HP)
+        mean = tl.sum(gradient * load_vector(out + (b * K + head) * H, H, HP), 0)
+        together = tl.load(normaliser + b * K + head)
+        grad_term = tl.zeros((FP,), tl.float32)
+        for first in range(0, S, TILE):
+            slot = first + tl.arange(0, TILE)
+            live = tl.load(mask + b * S + slot, mask=slot < S, other=0) != 0
+            row = (tl.load(index + b * S + slot, mask=live, other=0) if INDEXED else target * S + slot) + model * U
+            if RECOMPUTE:
+                n = load_rows(neighbours, row, live, J, JP)
+                key = product(n, tl.trans(of_key), HALF, PRECISION)
+                before = product(n, tl.trans(of_value), HALF, PRECISION) + bias[None, :]
+                steep = tl.exp(tl.minimum(before, 0.0))  # ELU′
+                value = tl.where(before > 0, before, steep - 1)
+            else:
+                key = load_rows(keys + head * F, row * K, live, F, FP)
+                value = load_rows(values + head * H, row * K, live, H, HP)
+            hidden = term[None, :] + key
+            slope = tl.exp(tl.minimum(hidden, 0.0))
+            active = tl.where(hidden > 0, hidden, slope - 1)
+            logit = tl.sum(weight[None, :] * active, 1) + tl.load(log_probability + b * S + slot, mask=live, other=0.0)
+            chance = tl.exp(tl.where(live, logit - together, -float("inf")))
+            given = gradient[None, :]
+            if DROP:
+                given = given * kept_values(words, row, live, head, threshold, scale, H, HP)
+            gain = tl.sum(given * value, 1)
+            kept = chance
+            if KEEP:
+                factor = tl.load(keep + (b * S + slot) * K + head, mask=live, other=0.0)
+                gain, kept = gain * factor, chance * factor
+            push = chance * (gain - mean)  # the logits' gradient
+            tl.store(grad_logits + (b * K + head) * S + slot, push, mask=slot < S)
+            grad_weight += tl.sum(push[:, None] * active, 0)
+            grad_key = push[:, None] * weight[None, :] * slope
+            grad_term += tl.sum(grad_key, 0)
+            grad_value = kept[:, None] * given
+            if RECOMPUTE:
+                grad_before = grad_value * steep
+                grad_bias += tl.sum(grad_before, 0)
+                grad_n = product(grad_key, of_key, HALF, PRECISION) + product(grad_before, of_value, HALF, PRECISION)
+                grad_of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
+                grad_of_value += product(tl.trans(grad_before), n, HALF, PRECISION)
+                place = grad_neighbours + head * head_stride + row[:, None] * J + column_j[None, :]
+                tl.atomic_add(place, grad_n, mask=live[:, None] & (column_j < J)[None, :], sem="relaxed")
+            else:
+                place = (row * K + head)[:, None]
+                inside = live[:, None] & (column_f < F)[None, :]
+                tl.atomic_add(grad_keys + place * F + column_f[None, :], grad_key, mask=inside, sem="relaxed")
+                inside = live[:, None] & (column_h < H)[None, :]
+                tl.atomic_add(grad_values + place * H + column_h[None, :], grad_value, mask=inside, sem="relaxed")
+        tl.store(grad_terms + (b * K + head) * F + column_f, grad_term, mask=column_f < F)
+    at = (model * tl.num_programs(1) + part) * K + head
+    tl.store(grad_score + at * F + column_f, grad_weight, mask=column_f < F)
+    if RECOMPUTE:
+        tl.store(grad_value_bias + at * H + column_h, grad_bias, mask=column_h < H)
+        place = at * F * J + column_f[:, None] * J + column_j[None, :]
+        tl.store(grad_key_weight + place, grad_of_key, mask=(column_f < F)[:, None] & (column_j < J)[None, :])
+        place = at * H * J + column_h[:, None] * J + column_j[None, :]
+        tl.store(grad_value_weight + place, grad_of_value, mask=(column_h < H)[:, None] & (column_j < J)[None, :])
+
+
+@triton.jit
+def fill_keep(
+    seed, step, first, second, out, threshold, scale, R, WIDTH, PLACE: tl.constexpr, ROWS: tl.constexpr, PAIRS: tl.constexpr
+):
+    """out[r, c] = scale where the noise of element (first[r], second[r], c) reaches the threshold, else 0."""
+    model = tl.program_id(2).to(tl.int64)
+    key0, key1 = stream(tl.load(seed + model), PLACE, tl.load(step + model))
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    pair = tl.program_id(1) * PAIRS + tl.arange(0, PAIRS)
+    live = row < R
+    own0, own1 = threefry(key0, key1, name_word(first, model * R + row, live), name_word(second, model * R + row, live))
+    zero = tl.zeros_like(own0)[:, None]
+    even, odd = threefry(own0[:, None], own1[:, None], pair.to(tl.uint32)[None, :] + zero, zero)
+    noise = tl.interleave(even, odd)
+    column = tl.program_id(1) * 2 * PAIRS + tl.arange(0, 2 * PAIRS)
+    place = out + (model * R + row)[:, None] * WIDTH + column[None, :]
+    tl.store(
+        place, tl.where(noise >= tl.cast(threshold, tl.uint32), scale, 0.0), mask=live[:, None] & (column < WIDTH)[None, :]
+    )
+
+
+@triton.jit
+def fill_words(seed, step, first, second, out, R, PLACE: tl.constexpr, ROWS: tl.constexpr):
+    """The two words that name each row under a stream."""
+    model = tl.program_id(1).to(tl.int64)
+    key0, key1 = stream(tl.load(seed + model), PLACE, tl.load(step + model))
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    live = row < R
+    own0, own1 = threefry(key0, key1, name_word(first, model * R + row, live), name_word(second, model * R + row, live))
+    tl.store(out + 2 * (model * R + row), own0.to(tl.int64), mask=live)
+    tl.store(out + 2 * (model * R + row) + 1, own1.to(tl.int64), mask=live)
+
+
+@triton.jit
+def name_word(names, place, live):
+    return (tl.load(names + place, mask=live, other=0) & 0xFFFFFFFF).to(tl.uint32)
+
+
+@triton.jit
+def represent_forward(
+    of_input, of_step, path_weights, node, path, out, V, E, U, C: tl.constexpr, F: tl.constexpr, FP: tl.constexpr,
+    ROWS: tl.constexpr,
+):  # fmt: skip
+    """n = Σ_c β ELU(z) for a block of pairs (eq. 1)."""
+    model = tl.program_id(1).to(tl.int64)
+    pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    live = pair < U
+    source = tl.load(node + model * U + pair, mask=live, other=0) + model * V
+    way = tl.load(path + model * U + pair, mask=live, other=0) + model * E
+    given = load_rows(of_input, source, live, F, FP)
+    total = tl.zeros((ROWS, FP), tl.float32)
+    for c in tl.static_range(C):
+        value = elu(given + load_rows(of_step, way * C + c, live, F, FP))
+        total += tl.load(path_weights + way * C + c, mask=live, other=0.0)[:, None] * value
+    column = tl.arange(0, FP)
+    place = out + (model * U + pair)[:, None] * F + column[None, :]
+    tl.store(place, total, mask=live[:, None] & (column < F)[None, :])
+
+
+@triton.jit
+def represent_backward_input(
+    of_input, of_step, path_weights, node, path, grad_out, grad_input, V, E, U, C: tl.constexpr, F: tl.constexpr,
+    FP: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Gradients of the nodes' projections, added up over the pairs that hold each node."""
+    model = tl.program_id(1).to(tl.int64)
+    pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    live = pair < U
+    source = tl.load(node + model * U + pair, mask=live, other=0) + model * V
+    way = tl.load(path + model * U + pair, mask=live, other=0) + model * E
+    given = load_rows(of_input, source, live, F, FP)
+    slope = tl.zeros((ROWS, FP), tl.float32)
+    for c in tl.static_range(C):
+        before = given + load_rows(of_step, way * C + c, live, F, FP)
+        slope += tl.load(path_weights + way * C + c, mask=live, other=0.0)[:, None] * tl.exp(tl.minimum(before, 0.0))
+    gradient = load_rows(grad_out, model * U + pair, live, F, FP) * slope
+    column = tl.arange(0, FP)
+    place = grad_input + source[:, None] * F + column[None, :]
+    tl.atomic_add(place, gradient, mask=live[:, None] & (column < F)[None, :], sem="relaxed")
+
+
+@triton.jit
+def represent_backward_steps(
+    of_input, of_step, path_weights, node, path, grad_out, grad_step, grad_weights, V, E, U, SHARE, C: tl.constexpr,
+    F: tl.constexpr, FP: tl.constexpr, EP: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Gradients of the paths' steps and weights at one position: few paths, many pairs, so sums by a one-hot product."""
+    part, c, model = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    of_values = tl.zeros((EP, FP), tl.float32)
+    of_weights = tl.zeros((EP,), tl.float32)
+    kind = tl.arange(0, EP)
+    for first in range(part * SHARE, tl.minimum((part + 1) * SHARE, U), ROWS):
+        pair = first + tl.arange(0, ROWS)
+        live = pair < tl.minimum((part + 1) * SHARE, U)
+        way = tl.load(path + model * U + pair, mask=live, other=0)
+        source = tl.load(node + model * U + pair, mask=live, other=0) + model * V
+        step = (way + model * E) * C + c
+        before = load_rows(of_input, source, live, F, FP) + load_rows(of_step, step, live, F, FP)
+        slope = tl.exp(tl.minimum(before, 0.0))
+        gradient = load_rows(grad_out, model * U + pair, live, F, FP)
+        gain = tl.sum(gradient * tl.where(before > 0, before, slope - 1), 1)
+        chosen = (kind[:, None] == way[None, :]) & live[None, :]
+        share = tl.load(path_weights + step, mask=live, other=0.0)
+        of_values += tl.dot(tl.where(chosen, share[None, :], 0.0), gradient * slope, input_precision="ieee")
+        of_weights += tl.sum(tl.where(chosen, gain[None, :], 0.0), 1)
+    at = (model * tl.num_programs(0) + part) * E
+    column = tl.arange(0, FP)
+    place = grad_step + ((at + kind) * C + c)[:, None] * F + column[None, :]
+    tl.store(place, of_values, mask=(kind < E)[:, None] & (column < F)[None, :])
+    tl.store(grad_weights + (at + kind) * C + c, of_weights, mask=kind < E)

@@ -1,0 +1,162 @@
+"""The Triton kernels beside plain torch: on a GPU if there is one, else in Triton's interpreter."""
+
+import pytest
+import torch
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from gatas.nn.ops import gpu
+from gatas.nn.ops.attend import attend_torch
+from gatas.nn.ops.dropout import keep_torch, row_words
+from gatas.nn.ops.represent import represent_torch
+from gatas.nn.ops.tiles import attend_tiles, attend_tiles_torch
+from gatas.sampling.noise import Noise
+from tests.nn.test_attend import NAMES, problem, relative_error
+from tests.transitions.test_properties import no_gpu
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+EXACT, TF32, HALF = 1e-5, 3e-3, 2e-2
+
+
+def noise(seed=5, step=3):
+    return Noise(torch.tensor(seed, device=DEVICE), torch.tensor(step, device=DEVICE))
+
+
+def tile_problem(batch, sample, heads, width, hidden, head_size, *, seed=0, holes=0.3, dropout=False):
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    mask = torch.rand(batch, sample, generator=generator) >= holes
+    tensors = {
+        "target_terms": normal(batch, heads, hidden),
+        "neighbours": normal(batch * sample, width),
+        "key_weight": normal(heads * hidden, width) / width**0.5,
+        "score": normal(heads, hidden) / hidden**0.5,
+        "value_weight": normal(heads * head_size, width) / width**0.5,
+        "value_bias": normal(heads * head_size),
+        "log_probability": normal(batch, sample).masked_fill(~mask, -torch.inf),
+        "mask": mask,
+        "keep": (torch.rand(batch, sample, heads, generator=generator) > 0.5) * 2.0 if dropout else None,
+    }
+    return {name: None if tensor is None else tensor.to(DEVICE) for name, tensor in tensors.items()}
+
+
+def outcome(function, tensors, dtype, **settings):
+    """The result and the gradients of a weighted sum of it."""
+    cast = {
+        name: value.to(dtype) if value is not None and value.is_floating_point() else value for name, value in tensors.items()
+    }
+    names = [name for name, value in cast.items() if value is not None and value.is_floating_point() and name != "keep"]
+    leaves = {name: cast[name].clone().requires_grad_() for name in names}
+    out = function(**{**cast, **leaves}, **settings)
+    weights = torch.linspace(-1, 1, out.numel(), dtype=out.dtype, device=out.device).view_as(out)
+    gradients = torch.autograd.grad((out * weights).sum(), list(leaves.values()))
+    return dict(zip(["out", *names], [out.detach(), *gradients], strict=True))
+
+
+def assert_close(ours, exact, bound):
+    for name, value in exact.items():
+        value = value.nan_to_num()
+        error = relative_error(ours[name], value) if value.norm() > 1e-12 else float(ours[name].abs().max())
+        assert error < bound, (name, error)
+
+
+@settings(max_examples=10, phases=[Phase.explicit, Phase.generate])  # shrinking is slow in the interpreter
+@given(
+    batch=st.integers(1, 3),
+    sample=st.sampled_from([1, 5, 64, 70]),
+    heads=st.integers(1, 3),
+    width=st.integers(1, 20),
+    hidden=st.integers(1, 20),
+    head_size=st.integers(1, 9),
+    holes=st.sampled_from([0.0, 0.4, 1.0]),
+    dropout=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_tiles_are_the_oracle(batch, sample, heads, width, hidden, head_size, holes, dropout, seed):
+    tensors = tile_problem(batch, sample, heads, width, hidden, head_size, seed=seed, holes=holes, dropout=dropout)
+    exact, settings = outcome(attend_tiles_torch, tensors, torch.float64), {}
+    if dropout:
+        rows = torch.arange(batch * sample, device=DEVICE)
+        kept = keep_torch(noise(), 6, rows, rows * 3, heads * head_size, 0.4).double()
+        exact = outcome(lambda **given: attend_tiles_torch(**given, value_keep=kept), tensors, torch.float64)
+        settings = {"words": row_words(noise(), 6, rows, rows * 3), "dropout": 0.4}
+    assert_close(outcome(attend_tiles, tensors, torch.float32, precision="ieee", **settings), exact, EXACT)
+
+
+@pytest.mark.parametrize(
+    ("precision", "bound"), [("ieee", EXACT), ("tf32", TF32), pytest.param("bfloat16", HALF, marks=no_gpu)]
+)
+def test_tiles_at_the_papers_width_are_as_exact_as_the_tensor_cores(precision, bound):
+    tensors = tile_problem(3, 130, 2, 50, 50, 50)
+    exact = outcome(attend_tiles_torch, tensors, torch.float64)
+    assert_close(outcome(attend_tiles, tensors, torch.float32, precision=precision), exact, bound)
+
+
+def test_a_target_without_neighbours_gets_zeros_and_no_gradient():
+    tensors = tile_problem(3, 5, 2, 8, 8, 8, holes=0.0)
+    tensors["mask"][1], tensors["log_probability"][1] = False, -torch.inf
+    results = outcome(attend_tiles, tensors, torch.float32, precision="ieee")
+    assert not results["out"][1].any() and not results["target_terms"][1].any() and results["out"][0].any()
+
+
+@pytest.mark.parametrize("dropout", [False, True])
+def test_keys_and_values_of_pairs_give_the_same(dropout):
+    tensors = {name: None if t is None else t.to(DEVICE) for name, t in problem(4, 70, 3, 5, 6, 9, dropout=dropout).items()}
+    exact = outcome(attend_torch, tensors, torch.float64)
+    single = {name: t.float() if t is not None and t.is_floating_point() else t for name, t in tensors.items()}
+    batched = gpu.from_pairs(**{name: None if t is None else t[None] for name, t in single.items()})
+    out, state = gpu.attend_forward(batched)
+    weights = torch.linspace(-1, 1, out.numel(), device=DEVICE).view_as(out)
+    grads = gpu.attend_backward(batched, out, state, weights)
+    assert_close({"out": out[0], **{name: grads[name][0] for name in NAMES}}, exact, EXACT)
+
+
+def test_many_models_at_once_are_each_as_alone():
+    several = [tile_problem(3, 20, 2, 9, 9, 9, seed=seed) for seed in range(3)]
+    single = [
+        {name: None if t is None else t.float() if t.is_floating_point() else t for name, t in p.items()} for p in several
+    ]
+    alone = torch.stack([attend_tiles(**tensors, precision="ieee") for tensors in single])
+    names = [name for name, tensor in single[0].items() if tensor is not None]
+    stacked = [torch.stack([tensors[name] for tensors in single]) for name in names]
+    together = torch.vmap(lambda *given: attend_tiles(**dict(zip(names, given, strict=True)), precision="ieee"))(*stacked)
+    torch.testing.assert_close(together, alone)
+
+
+def test_deterministic_gradients_are_the_same_gradients():
+    tensors = tile_problem(3, 20, 2, 9, 9, 9)
+    quick = outcome(attend_tiles, tensors, torch.float32, precision="ieee")
+    torch.use_deterministic_algorithms(True)
+    try:
+        ordered = outcome(attend_tiles, tensors, torch.float32, precision="ieee")
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert_close(ordered, {name: value.double() for name, value in quick.items()}, EXACT)
+
+
+@pytest.mark.parametrize(("num_paths", "num_pairs"), [(1, 5), (14, 200), (40, 70)])
+def test_neighbours_along_their_paths_are_the_oracle(num_paths, num_pairs):
+    generator = torch.Generator().manual_seed(num_paths)
+    given = [torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in ((7, 11), (num_paths, 3, 11))]
+    given.append(torch.rand(num_paths, 3, generator=generator, dtype=torch.float64))
+    rows = [torch.randint(count, (num_pairs,), generator=generator) for count in (7, num_paths)]
+    names = ("of_input", "of_step", "path_weights", "node", "path")
+    tensors = {name: tensor.to(DEVICE) for name, tensor in zip(names, [*given, *rows], strict=True)}
+    exact = outcome(represent_torch, tensors, torch.float64)
+    assert_close(
+        outcome(lambda **t: torch.ops.gatas.represent(*(t[n][None] for n in names))[0], tensors, torch.float32), exact, EXACT
+    )
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 150])
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+def test_dropout_keeps_the_same_elements(width, probability):
+    first, second = torch.arange(70, device=DEVICE), torch.arange(70, device=DEVICE) * 7919 % 2**31
+    out = torch.full((1, 70, width), torch.nan, device=DEVICE)
+    threshold = round(probability * 2**32)
+    where = noise(2**40 + 3, 8)
+    gpu.fill_keep(where.seed[None], where.step[None], 4, first[None], second[None], threshold, 1 / (1 - probability), out)
+    torch.testing.assert_close(out[0], keep_torch(where, 4, first, second, width, probability))
