@@ -1,18 +1,21 @@
 """`gatas::draw`: samples without replacement for several models at once, by numba on a CPU and by Triton on a GPU.
 
-M models, B targets each, S sampled pairs for each target, C + 1 levels. torch.func.vmap adds its models to M.
+M models, B targets each, S sampled pairs for each target, C + 1 levels. The table is one for all models.
 """
 
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gatas.sampling import kernels
+from gatas.sampling.models import fold_models
 from gatas.sampling.noise import DRAW, stream
 from gatas.sampling.threads import run_rows
 
+Arrays = list[NDArray[Any]]
 Drawn = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 """(M, B, S): node and path, int64; step, int8; ln T, float32, 0 for a uniform sampler; mask. Unused slots hold zeros."""
 
@@ -33,26 +36,29 @@ def draw_samples(
     noisy: bool,
     uniform: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    num_models, batch_size = targets.shape
-    shape = (num_models, batch_size, sample_size)
+    shape, num_rows = (*targets.shape, sample_size), (len(indptr) - 1) // depth_logits.shape[1]
     out_node, out_path = targets.new_zeros(shape), targets.new_zeros(shape)
     step, chance = torch.zeros(shape, dtype=torch.int8), torch.ones(shape, dtype=torch.float32)
-    count = torch.zeros((num_models, batch_size), dtype=torch.int64)
+    count = torch.zeros(targets.shape, dtype=torch.int64)
     depth = torch.softmax(depth_logits.double(), dim=-1).float().double()
     table = [column.numpy() for column in (indptr, node, path, probability)]
-    num_rows = (len(indptr) - 1) // depth_logits.shape[1]
-    for model in range(num_models):
+    for model in range(len(targets)):
         rows = [column[model].contiguous().numpy() for column in (positions, targets)]
+        key0, key1 = (np.uint32(word) for word in stream(int(seed[model]), DRAW, int(draw[model])))
         outputs = [column[model].numpy() for column in (out_node, out_path, step, chance, count)]
-        law = depth[model].numpy(), *map(np.uint32, stream(int(seed[model]), DRAW, int(draw[model]))), noisy, uniform
-
-        def work(first: int, last: int, rows: Any = rows, law: Any = law, outputs: Any = outputs) -> None:
-            here = slice(first, last)
-            kernels.draw_rows(*table, *(column[here] for column in rows), *law, *(column[here] for column in outputs))
-
-        run_rows(work, batch_size, len(node) // max(num_rows, 1))
+        _draw_rows(table, rows, (depth[model].numpy(), key0, key1, noisy, uniform), outputs, len(node) // max(num_rows, 1))
     log_step = torch.zeros_like(chance) if uniform else chance.log_()
     return out_node, out_path, step, log_step, torch.arange(sample_size) < count[..., None]
+
+
+def _draw_rows(table: Arrays, rows: Arrays, law: tuple[Any, ...], outputs: Arrays, row_size: int) -> None:
+    """The rows of one model, on several threads."""
+
+    def work(first: int, last: int) -> None:
+        here = slice(first, last)
+        kernels.draw_rows(*table, *(column[here] for column in rows), *law, *(column[here] for column in outputs))
+
+    run_rows(work, len(rows[0]), row_size)
 
 
 @draw_samples.register_kernel("cuda")
@@ -70,14 +76,4 @@ def _(depth_logits: Tensor, seed: Tensor, draw: Tensor, targets: Tensor, *argume
     return node, path, step, log_step, mask
 
 
-@draw_samples.register_vmap
-def _(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[list[Tensor], list[int]]:
-    of_models = [fold_models(info.batch_size, *pair) for pair in zip(in_dims[:5], arguments[:5], strict=True)]
-    drawn = draw_samples(*of_models, *arguments[5:])
-    return [column.unflatten(0, (info.batch_size, -1)) for column in drawn], [0] * len(drawn)
-
-
-def fold_models(batch_size: int, dim: int | None, tensor: Tensor) -> Tensor:
-    """A tensor's models, once for each member of a vmapped batch, one after another."""
-    batch = tensor.expand(batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-    return batch.flatten(0, 1)
+fold_models(draw_samples, shared=range(5, 9))

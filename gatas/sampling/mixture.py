@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gatas.sampling import kernels
-from gatas.sampling.draw import fold_models
+from gatas.sampling.models import fold_models
 from gatas.sampling.threads import run_rows
 
 
@@ -36,12 +36,6 @@ def _(log_depth: Tensor, step: Tensor, log_step: Tensor, mask: Tensor) -> Tensor
 @log_mixture.register_fake
 def _(log_depth: Tensor, step: Tensor, log_step: Tensor, mask: Tensor) -> Tensor:
     return log_depth.new_empty(step.shape)
-
-
-@log_mixture.register_vmap
-def _(info: Any, in_dims: tuple[int | None, ...], *arguments: Tensor) -> tuple[Tensor, int]:
-    of_models = [fold_models(info.batch_size, *pair) for pair in zip(in_dims, arguments, strict=True)]
-    return log_mixture(*of_models).unflatten(0, (info.batch_size, -1)), 0
 
 
 @torch.library.custom_op("gatas::sum_by_step", mutates_args=(), device_types="cpu")
@@ -74,12 +68,6 @@ def _(values: Tensor, step: Tensor, mask: Tensor, num_levels: int) -> Tensor:
     return values.new_empty(len(values), num_levels)
 
 
-@sum_by_step.register_vmap
-def _(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
-    of_models = [fold_models(info.batch_size, *pair) for pair in zip(in_dims[:3], arguments[:3], strict=True)]
-    return sum_by_step(*of_models, arguments[3]).unflatten(0, (info.batch_size, -1)), 0
-
-
 def _setup(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
     log_depth, step, _, mask = inputs
     ctx.save_for_backward(step, mask)
@@ -91,3 +79,5 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
 
 
 log_mixture.register_autograd(_differentiate, setup_context=_setup)
+fold_models(log_mixture)
+fold_models(sum_by_step)

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from gatas.nn.ops import kernels
-from gatas.nn.ops.models import fold_models
+from gatas.sampling.models import fold_models
 from gatas.sampling.noise import WORD, Noise, stream, threefry
 from gatas.sampling.threads import run_rows
 
