@@ -13,7 +13,7 @@ LAYERS = ("errors", "graph", "datasets", "transitions", "sampling", "nn", "tasks
 BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
 ALLOWED = {
     "numba": ("gatas.transitions.kernels", "gatas.sampling.kernels", "gatas.nn.ops"),
-    "triton": ("gatas.nn.ops",),
+    "triton": ("gatas.sampling.triton", "gatas.nn.ops"),
     "ray": ("gatas.scale",),
     "torch.distributed": ("gatas.scale",),
     "rich": ("gatas.cli",),

@@ -51,11 +51,16 @@ def draw_rows(
     """For each target the S entries with the largest P / E, E ~ Exp(1), in row order: draws without replacement ∝ P.
 
     ln P - ln E is the Gumbel-top-S key; its order is that of P / E, which needs one logarithm less. Equals: the first.
+    A position outside the table is an empty row.
     """
     num_levels, sample_size = depth.size, out_node.shape[1]
+    num_rows = (indptr.size - 1) // num_levels
     rank = np.empty(64, np.float32)
     ordered = np.empty(64, np.float32)
     for b in range(targets.size):
+        if positions[b] < 0 or positions[b] >= num_rows:
+            out_count[b] = 0
+            continue
         first, last = indptr[positions[b] * num_levels], indptr[(positions[b] + 1) * num_levels]
         size = last - first
         out_count[b] = min(size, sample_size)
@@ -107,3 +112,13 @@ def fill_ranks(indptr, node, path, probability, position, target, depth, key0, k
 def path_word(path):
     """32 bits of a path id: the id itself, as long as it fits."""
     return U32(U32(path & 0xFFFFFFFF) ^ U32((path >> 32) * 0x9E3779B9 & 0xFFFFFFFF))
+
+
+@compiled()
+def sum_by_step(values, step, mask, out):
+    """For each model, the sum of each step's values over the slots in use."""
+    for model in range(out.shape[0]):
+        for b in range(step.shape[1]):
+            for s in range(step.shape[2]):
+                if mask[model, b, s]:
+                    out[model, step[model, b, s]] += values[model, b, s]

@@ -1,23 +1,21 @@
 """`NeighbourSampler`: learned depth, and a fixed-size sample of typed neighbours for each target (§3.4)."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gatas.errors import TransitionError
-from gatas.sampling import kernels
+from gatas.sampling.draw import draw_samples
+from gatas.sampling.mixture import log_mixture
 from gatas.sampling.neighbourhood import Neighbourhood
-from gatas.sampling.noise import DRAW, stream
-from gatas.transitions import Rows, Transitions, TransitionSource
+from gatas.sampling.table import Table, make_table, plain, stored_table
+from gatas.transitions import Transitions, TransitionSource
 from gatas.transitions.table import checked_targets
 
 Mode = Literal["sample", "top", "all"]
-PARALLEL_CANDIDATES = 20_000
-"""Fewer are not worth a second thread."""
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 class NeighbourSampler(nn.Module):
@@ -27,8 +25,14 @@ class NeighbourSampler(nn.Module):
     The draw number advances by one with each call, unless it is given.
     Modes: `sample`; `top`, the likeliest without noise; `all`, every candidate. `uniform` is the paper's variation in which
     every candidate is alike likely and ln P plays no part in the attention.
+
+    On a GPU all of it stays there: a stored table is copied at the first call, the counter is the device's, and a captured
+    CUDA graph draws anew at every replay. The host is waited for with targets that are not on the device, with `OnDemand`,
+    which makes rows on the CPU, and by `all`, which needs the length of the longest row. Under torch.func.vmap every model
+    draws what it draws alone.
     """
 
+    seed: Tensor
     draws: Tensor
 
     def __init__(
@@ -45,11 +49,13 @@ class NeighbourSampler(nn.Module):
             raise TransitionError(f"sample_size is {sample_size!r}; expected a whole number from 1 on.")
         if mode not in ("sample", "top", "all"):
             raise TransitionError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
-        self.transitions, self.sample_size, self.seed, self.mode = transitions, sample_size, seed, mode
-        self.uniform = uniform
+        if not -(2**63) <= seed < 2**63:
+            raise TransitionError(f"seed is {seed}; expected a whole number of 64 bits.")
+        self.transitions, self.sample_size, self.mode, self.uniform = transitions, sample_size, mode, uniform
         num_steps = transitions.setting.num_steps
         steps = torch.arange(num_steps + 1, dtype=torch.get_default_dtype())
         self.depth_logits = nn.Parameter(-steps / np.log(num_steps + 1))  # q̃ₜ = -t / ln(C + 1), §4.2
+        self.register_buffer("seed", torch.tensor(seed, dtype=torch.int64))
         self.register_buffer("draws", torch.zeros((), dtype=torch.int64))
 
     @property
@@ -57,84 +63,63 @@ class NeighbourSampler(nn.Module):
         """q: (C + 1,), adds up to 1."""
         return torch.softmax(self.depth_logits, dim=-1)
 
-    def forward(self, targets: Tensor, *, draw: int | None = None, mode: Mode | None = None) -> Neighbourhood:
+    def forward(self, targets: Tensor, *, draw: int | Tensor | None = None, mode: Mode | None = None) -> Neighbourhood:
         """The neighbourhoods of (B,) targets; a target may occur more than once and gets the same neighbours each time."""
-        if draw is None:
-            draw = int(self.draws)
-            self.draws += 1
-        wanted = checked_targets(targets, self.transitions.setting.num_nodes)
-        rows, positions = self._rows(wanted)
-        sizes = rows.indptr[(positions + 1) * (rows.num_steps + 1)] - rows.indptr[positions * (rows.num_steps + 1)]
         mode = mode or self.mode
-        size = int(sizes.max(initial=1)) if mode == "all" else self.sample_size
-        drawn = self._drawn(rows, positions, sizes, wanted, size, draw, noisy=mode == "sample")
-        device = self.depth_logits.device
-        node, path, step, probability, mask = (torch.from_numpy(column).to(device) for column in drawn)
-        return Neighbourhood(node, path, self._log_probability(step, probability, mask), mask)
+        targets, table, positions = self._located(targets)
+        drawn = draw_samples(
+            *(own[None] for own in (self.depth_logits.detach(), self.seed, self._number(draw), targets, positions)),
+            *(table.indptr, table.node, table.path, table.probability, table.longest),
+            sample_size=table.longest_of(positions) if mode == "all" else self.sample_size,
+            noisy=mode == "sample",
+            uniform=self.uniform,
+        )
+        node, path, step, log_step, mask = drawn
+        return Neighbourhood(node[0], path[0], self._log_probability(step, log_step, mask)[0], mask[0])
 
     def coverage(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
         """(B,) the share of P's mass that is in each sample; candidates that the table dropped count as missing."""
-        rows, positions = self._rows(checked_targets(targets, self.transitions.setting.num_nodes))
-        levels = positions[:, None] * (rows.num_steps + 1) + np.arange(rows.num_steps + 1)
-        reached = torch.from_numpy(rows.indptr[levels + 1] > rows.indptr[levels]).to(neighbourhood.node.device)
-        total = reached.to(self.depth_logits.dtype) @ self.depth_coefficients
-        return neighbourhood.log_probability.exp().sum(-1) / total
+        _, table, positions = self._located(targets)
+        reached = table.counts(positions) > 0  # (B, C + 1)
+        return neighbourhood.log_probability.exp().sum(-1) / (reached.to(self.depth_logits.dtype) @ self.depth_coefficients)
 
-    def _rows(self, targets: NDArray[np.int64]) -> tuple[Rows, NDArray[np.int64]]:
-        """Rows that hold the targets' candidates, and where: the table itself where it is in one piece."""
-        source = self.transitions
-        if isinstance(source, Transitions) and len(source.shards) == 1:
-            return source.shards[0], source.positions(targets)
-        return source.rows(targets), np.arange(len(targets))
+    def _located(self, targets: Any) -> tuple[Tensor, Table, Tensor]:
+        """The targets as int64 on the device, a table with their rows, and where in it these are."""
+        targets = self._on_device(targets)
+        table = self._table(targets)
+        return targets, table, table.positions(targets)
 
-    def _drawn(
-        self,
-        rows: Rows,
-        positions: NDArray[np.int64],
-        sizes: NDArray[np.int64],
-        targets: NDArray[np.int64],
-        sample_size: int,
-        draw: int,
-        *,
-        noisy: bool,
-    ) -> tuple[NDArray[Any], ...]:
-        shape = (len(targets), sample_size)
-        node, path, step = (np.zeros(shape, kind) for kind in (np.int64, np.int64, np.int64))
-        probability, count = np.ones(shape, np.float32), np.zeros(len(targets), np.int64)
-        depth = torch.softmax(self.depth_logits.detach().double(), dim=-1).float().double().cpu().numpy()
-        key0, key1 = (np.uint32(word) for word in stream(self.seed, DRAW, draw))
+    def _on_device(self, targets: Any) -> Tensor:
+        device, num_nodes = self.depth_logits.device, self.transitions.setting.num_nodes
+        if not isinstance(targets, Tensor) or (
+            plain(targets) is targets and (device.type == "cpu" or targets.device != device)
+        ):
+            return torch.tensor(checked_targets(targets, num_nodes), device=device)
+        if targets.ndim > 1 or targets.dtype not in INTEGERS:  # their values cannot be looked at from here
+            raise TransitionError(
+                f"targets are {targets.dtype} of shape {tuple(targets.shape)}; expected a list of node numbers."
+            )
+        return targets.long().reshape(-1)
 
-        def work(block: NDArray[np.int64]) -> None:
-            first, last = block[0], block[-1] + 1
-            kernels.draw_rows(
-                rows.indptr, rows.node, rows.path, rows.probability, positions[first:last], targets[first:last], depth,
-                key0, key1, noisy, self.uniform,
-                node[first:last], path[first:last], step[first:last], probability[first:last], count[first:last],
-            )  # fmt: skip
+    def _table(self, targets: Tensor) -> Table:
+        """The stored table, or rows made for these targets: of one on the CPU that is in pieces, and on demand."""
+        source, device = self.transitions, targets.device
+        if isinstance(source, Transitions) and (len(source.shards) == 1 or device.type != "cpu"):
+            return stored_table(source, device)
+        wanted = np.unique(plain(targets.cpu()).numpy())
+        return make_table((source.rows(wanted),), wanted, device)
 
-        run_blocks(work, sizes)
-        return node, path, step, probability, np.arange(sample_size) < count[:, None]
+    def _number(self, draw: int | Tensor | None) -> Tensor:
+        """The draw's number, as a tensor that stays what it is when the counter advances."""
+        if draw is None:
+            number = self.draws.clone()
+            self.draws.add_(1)
+            return number
+        return draw if isinstance(draw, Tensor) else torch.full_like(self.draws, draw)
 
-    def _log_probability(self, step: Tensor, probability: Tensor, mask: Tensor) -> Tensor:
-        """ln P = ln qₜ + ln T⁽ᵗ⁾. A product with a one-hot: the gradient of q[step] would add up B·S numbers one by one."""
+    def _log_probability(self, step: Tensor, log_step: Tensor, mask: Tensor) -> Tensor:
+        """ln P = ln qₜ + ln T⁽ᵗ⁾, (1, B, S)."""
         if self.uniform:
             return torch.where(mask, 0.0, -torch.inf).to(self.depth_logits.dtype)
-        log_depth = torch.log_softmax(self.depth_logits, dim=-1)
-        chosen = nn.functional.one_hot(step, len(log_depth)).to(log_depth.dtype) @ log_depth
-        return torch.where(mask, chosen + probability.to(log_depth.dtype).log(), -torch.inf)
-
-
-def run_blocks(work: Any, sizes: NDArray[np.int64]) -> None:
-    """Call `work` with ranges of rows of about equal size, on as many threads as torch uses."""
-    threads = torch.get_num_threads()
-    if not len(sizes):
-        return
-    if threads == 1 or sizes.sum() < PARALLEL_CANDIDATES:
-        work(np.arange(len(sizes)))
-        return
-    total = np.cumsum(sizes)
-    cuts = np.searchsorted(total, np.linspace(0, total[-1], 4 * threads + 1)[1:-1])
-    blocks = [block for block in np.split(np.arange(len(sizes)), np.unique(cuts)) if len(block)]
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, blocks):
-            pass
+        result: Tensor = log_mixture(torch.log_softmax(self.depth_logits, dim=-1)[None], step, log_step, mask)
+        return result

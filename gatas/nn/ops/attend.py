@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gatas.nn.ops import kernels
-from gatas.nn.ops.models import each_model, fold_models
-from gatas.nn.ops.threads import run_heads
 from gatas.nn.softmax import masked_softmax
+from gatas.sampling.models import each_model, fold_models
+from gatas.sampling.threads import run_heads
 
 
 def attend(

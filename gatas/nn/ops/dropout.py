@@ -5,9 +5,9 @@ import torch
 from torch import Tensor
 
 from gatas.nn.ops import kernels
-from gatas.nn.ops.models import fold_models
-from gatas.nn.ops.threads import run_rows
+from gatas.sampling.models import fold_models
 from gatas.sampling.noise import WORD, Noise, stream, threefry
+from gatas.sampling.threads import run_rows
 
 
 def keep(noise: Noise, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:

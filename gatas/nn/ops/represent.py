@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from gatas.nn.ops.models import fold_models
+from gatas.sampling.models import fold_models
 
 MOST_PATHS = 128
 """The GPU kernel sums gradients for so many paths at once; more are rare, and go by torch."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gatas.nn.ops.attend import attend_torch
-from gatas.nn.ops.models import fold_models
+from gatas.sampling.models import fold_models
 
 Precision = Literal["ieee", "tf32", "bfloat16"]
 """What the tensor cores are given; they add up in float32."""

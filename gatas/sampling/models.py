@@ -1,4 +1,4 @@
-"""A leading dimension of independent models: every operator here has one, and `torch.func.vmap` folds into it."""
+"""A leading dimension of independent models: every operator has one, and `torch.func.vmap` folds into it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,11 +7,17 @@ import torch
 from torch import Tensor
 
 
-def fold_models(operator: Any) -> None:
-    """Let an operator run under vmap: the mapped dimension joins the models', one launch for all."""
+def fold_models(operator: Any, shared: Sequence[int] = ()) -> None:
+    """Let an operator run under vmap: the mapped dimension joins the models', one launch for all.
+
+    Arguments at the places `shared` are one for all models.
+    """
 
     def rule(info: Any, in_dims: Sequence[int | None], *arguments: Any) -> tuple[Any, Any]:
-        folded = [_folded(info.batch_size, dim, value) for dim, value in zip(in_dims, arguments, strict=True)]
+        folded = [
+            value if place in shared else _folded(info.batch_size, dim, value)
+            for place, (dim, value) in enumerate(zip(in_dims, arguments, strict=True))
+        ]
         results = operator(*folded)
         several = isinstance(results, tuple)
         unfolded = tuple(result.unflatten(0, (info.batch_size, -1)) for result in (results if several else (results,)))

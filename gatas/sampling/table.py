@@ -1,0 +1,121 @@
+"""`Table`: rows of transitions as tensors, on the device that draws from them."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gatas.errors import TransitionError
+from gatas.transitions import Rows, Transitions
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns of `Rows` on one device, and whose rows they are."""
+
+    num_levels: int  # C + 1
+    longest: int  # entries in the longest row
+    indptr: Tensor
+    node: Tensor
+    path: Tensor
+    probability: Tensor
+    targets: Tensor | None  # ascending; None: every node has a row
+
+    @property
+    def num_rows(self) -> int:
+        return (len(self.indptr) - 1) // self.num_levels
+
+    def positions(self, targets: Tensor) -> Tensor:
+        """The row of each target, or -1, which is an error: raised here, or by the GPU when it gets to it.
+
+        Nothing is checked while a CUDA graph is captured: replayed, a target without a row has no neighbours.
+        """
+        positions = self._search(targets)
+        found = plain(positions >= 0)
+        if not found.is_cuda:
+            if not found.all():
+                node = int(plain(torch.where(positions < 0, targets, -1)).max())
+                raise TransitionError(
+                    f"node {node} has no row: the table was built for {self.num_rows} nodes. "
+                    "Build it with that node among `targets`."
+                )
+        elif not torch.cuda.is_current_stream_capturing():
+            torch._assert_async(found.all(), "a target has no row in the table, or is not a node at all")
+        return positions
+
+    def counts(self, positions: Tensor) -> Tensor:
+        """(B, C + 1) how many entries each step of a row has."""
+        levels = positions.clamp(min=0)[:, None] * self.num_levels + torch.arange(self.num_levels, device=positions.device)
+        return self.indptr[levels + 1] - self.indptr[levels]
+
+    def longest_of(self, positions: Tensor) -> int:
+        """Entries in the longest of some rows, at least 1. Waits for the device."""
+        sizes = plain(self.counts(positions).sum(-1))
+        return max(1, int(sizes.max())) if sizes.numel() else 1
+
+    def _search(self, targets: Tensor) -> Tensor:
+        if self.num_rows == 0:
+            return torch.full_like(targets, -1)
+        if self.targets is None:
+            return torch.where((targets >= 0) & (targets < self.num_rows), targets, -1)
+        places = torch.searchsorted(self.targets, targets.contiguous()).clamp(max=self.num_rows - 1)
+        return torch.where(self.targets[places] == targets, places, -1)
+
+
+def stored_table(source: Transitions, device: torch.device) -> Table:
+    """A whole table: its own memory on a CPU, on a GPU a copy, made once and kept for as long as the source."""
+    tables = _stored.setdefault(source, {})
+    if device not in tables:
+        try:
+            tables[device] = make_table(source.shards, source.targets, device)
+        except torch.OutOfMemoryError as error:
+            raise TransitionError(
+                f"the table has {source.num_bytes / 1e9:.1f} GB, which do not fit on {device}. Build it with max_candidates, "
+                "or pass OnDemand, which makes the rows of a batch."
+            ) from error
+    return tables[device]
+
+
+_stored: WeakKeyDictionary[Transitions, dict[torch.device, Table]] = WeakKeyDictionary()
+
+
+def make_table(shards: tuple[Rows, ...], targets: NDArray[np.int64] | None, device: torch.device) -> Table:
+    """Shards, one after another; `targets` are ascending."""
+    num_levels = shards[0].num_steps + 1
+    starts = np.cumsum([0, *(len(shard.node) for shard in shards)])
+    later = [shard.indptr[1:] + start for shard, start in zip(shards[1:], starts[1:-1], strict=True)]
+    return Table(
+        num_levels,
+        max(int(np.diff(shard.indptr[::num_levels]).max(initial=0)) for shard in shards),
+        _joined([shards[0].indptr, *later], device),
+        _joined([shard.node for shard in shards], device),
+        _joined([shard.path for shard in shards], device),
+        _joined([shard.probability for shard in shards], device),
+        None if targets is None else _joined([targets], device),
+    )
+
+
+def _joined(pieces: list[NDArray[Any]], device: torch.device) -> Tensor:
+    """Arrays one after another on a device; a single one on a CPU is not copied."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # mapped files are read-only, and nothing here writes
+        tensors = [torch.from_numpy(piece) for piece in pieces]
+    if len(tensors) == 1:
+        return tensors[0].to(device)
+    sizes = [len(tensor) for tensor in tensors]
+    joined = tensors[0].new_empty(sum(sizes), device=device)
+    for part, tensor in zip(torch.split(joined, sizes), tensors, strict=True):
+        part.copy_(tensor)
+    return joined
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """What is beneath the wrappers of torch.func, all models of a vmap together: the host can look at its values."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
