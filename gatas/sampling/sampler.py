@@ -115,7 +115,7 @@ class NeighbourSampler(nn.Module):
             number = self.draws.clone()
             self.draws.add_(1)
             return number
-        return draw if isinstance(draw, Tensor) else torch.full_like(self.draws, draw)
+        return draw.to(self.draws) if isinstance(draw, Tensor) else torch.full_like(self.draws, draw)
 
     def _log_probability(self, step: Tensor, log_step: Tensor, mask: Tensor) -> Tensor:
         """ln P = ln qₜ + ln T⁽ᵗ⁾, (1, B, S)."""

@@ -37,15 +37,17 @@ def draw_triton(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """`gatas::draw` for tensors on a GPU, or on a CPU under Triton's interpreter."""
     num_levels, shape = depth_logits.shape[1], (*targets.shape, sample_size)
+    num_rows = (len(indptr) - 1) // num_levels
+    allocate = targets.new_empty if num_rows else targets.new_zeros
     kinds = (torch.int64, torch.int64, torch.int8, torch.float32, torch.bool)
-    out_node, out_path, out_step, out_log, out_mask = (targets.new_empty(shape, dtype=kind) for kind in kinds)
+    out_node, out_path, out_step, out_log, out_mask = (allocate(shape, dtype=kind) for kind in kinds)
     block = min(max(triton.next_power_of_2(longest), SMALLEST_BLOCK), LARGEST_BLOCK)
-    if targets.numel():
+    if targets.numel() and num_rows:
         with torch.cuda.device_of(targets):
             draw_row[(targets.numel(),)](
                 depth_logits.contiguous(), seed.contiguous(), draw.contiguous(), targets.contiguous(), positions.contiguous(),
                 indptr, node, path, probability, out_node, out_path, out_step, out_log, out_mask,
-                targets.shape[1], (len(indptr) - 1) // num_levels, sample_size,
+                targets.shape[1], num_rows, sample_size,
                 LEVELS=num_levels, PADDED_LEVELS=triton.next_power_of_2(num_levels), BLOCK=block, LONG=longest > block,
                 NOISY=noisy, UNIFORM=uniform, num_warps=block // LANES_PER_WARP,
             )  # fmt: skip

@@ -142,6 +142,7 @@ def test_a_captured_graph_replays_successive_draws_without_waiting_for_the_host(
         return drawn.node, drawn.path, drawn.log_probability, drawn.mask, sampler.coverage(targets, drawn), gradient
 
     stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         step()  # the table is copied and kernels are compiled
     stream.synchronize()
