@@ -90,16 +90,18 @@ class NeighbourSampler(nn.Module):
         return targets, table, table.positions(targets)
 
     def _on_device(self, targets: Any) -> Tensor:
-        device, num_nodes = self.depth_logits.device, self.transitions.setting.num_nodes
-        if not isinstance(targets, Tensor) or (
-            plain(targets) is targets and (device.type == "cpu" or targets.device != device)
-        ):
-            return torch.tensor(checked_targets(targets, num_nodes), device=device)
-        if targets.ndim > 1 or targets.dtype not in INTEGERS:  # their values cannot be looked at from here
-            raise TransitionError(
-                f"targets are {targets.dtype} of shape {tuple(targets.shape)}; expected a list of node numbers."
-            )
-        return targets.long().reshape(-1)
+        """Targets checked on the host, unless they are on the GPU or under a vmap, where their values are out of its sight."""
+        device = self.depth_logits.device
+        hidden = isinstance(targets, Tensor) and (
+            plain(targets) is not targets or (targets.is_cuda and targets.device == device)
+        )
+        if not hidden:
+            return torch.tensor(checked_targets(targets, self.transitions.setting.num_nodes), device=device)
+        if targets.ndim > 1 or targets.dtype not in INTEGERS:
+            kind, shape = targets.dtype, tuple(targets.shape)
+            raise TransitionError(f"targets are {kind} of shape {shape}; expected a list of node numbers.")
+        numbers: Tensor = targets.long().reshape(-1)
+        return numbers
 
     def _table(self, targets: Tensor) -> Table:
         """The stored table, or rows made for these targets: of one on the CPU that is in pieces, and on demand."""
@@ -115,7 +117,7 @@ class NeighbourSampler(nn.Module):
             number = self.draws.clone()
             self.draws.add_(1)
             return number
-        return draw if isinstance(draw, Tensor) else torch.full_like(self.draws, draw)
+        return draw.to(self.draws) if isinstance(draw, Tensor) else torch.full_like(self.draws, draw)
 
     def _log_probability(self, step: Tensor, log_step: Tensor, mask: Tensor) -> Tensor:
         """ln P = ln qₜ + ln T⁽ᵗ⁾, (1, B, S)."""

@@ -31,21 +31,16 @@ class Table:
         return (len(self.indptr) - 1) // self.num_levels
 
     def positions(self, targets: Tensor) -> Tensor:
-        """The row of each target, or -1, which is an error: raised here, or by the GPU when it gets to it.
+        """The row of each target, or -1, which is an error: raised here, or by the GPU when it gets there.
 
-        Nothing is checked while a CUDA graph is captured: replayed, a target without a row has no neighbours.
+        Nothing is checked while a CUDA graph is captured: in its replays a target without a row has no neighbours.
         """
         positions = self._search(targets)
-        found = plain(positions >= 0)
-        if not found.is_cuda:
-            if not found.all():
-                node = int(plain(torch.where(positions < 0, targets, -1)).max())
-                raise TransitionError(
-                    f"node {node} has no row: the table was built for {self.num_rows} nodes. "
-                    "Build it with that node among `targets`."
-                )
+        if not positions.is_cuda:
+            self._refuse_missing(targets, positions)
         elif not torch.cuda.is_current_stream_capturing():
-            torch._assert_async(found.all(), "a target has no row in the table, or is not a node at all")
+            found = plain(positions >= 0).all()
+            torch._assert_async(found, "a target has no row in the table, or is not a node at all")
         return positions
 
     def counts(self, positions: Tensor) -> Tensor:
@@ -57,6 +52,14 @@ class Table:
         """Entries in the longest of some rows, at least 1. Waits for the device."""
         sizes = plain(self.counts(positions).sum(-1))
         return max(1, int(sizes.max())) if sizes.numel() else 1
+
+    def _refuse_missing(self, targets: Tensor, positions: Tensor) -> None:
+        if plain(positions < 0).any():
+            node = int(plain(torch.where(positions < 0, targets, -1)).max())
+            raise TransitionError(
+                f"node {node} has no row: the table was built for {self.num_rows} nodes. "
+                "Build it with that node among `targets`."
+            )
 
     def _search(self, targets: Tensor) -> Tensor:
         if self.num_rows == 0:

@@ -37,16 +37,18 @@ def draw_triton(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """`gatas::draw` for tensors on a GPU, or on a CPU under Triton's interpreter."""
     num_levels, shape = depth_logits.shape[1], (*targets.shape, sample_size)
+    num_rows = (len(indptr) - 1) // num_levels
+    allocate = targets.new_empty if num_rows else targets.new_zeros
     kinds = (torch.int64, torch.int64, torch.int8, torch.float32, torch.bool)
-    out_node, out_path, out_step, out_log, out_mask = (targets.new_empty(shape, dtype=kind) for kind in kinds)
+    out_node, out_path, out_step, out_log, out_mask = (allocate(shape, dtype=kind) for kind in kinds)
     block = min(max(triton.next_power_of_2(longest), SMALLEST_BLOCK), LARGEST_BLOCK)
-    if targets.numel():
+    if targets.numel() and num_rows:
         with torch.cuda.device_of(targets):
             draw_row[(targets.numel(),)](
                 depth_logits.contiguous(), seed.contiguous(), draw.contiguous(), targets.contiguous(), positions.contiguous(),
                 indptr, node, path, probability, out_node, out_path, out_step, out_log, out_mask,
-                targets.shape[1], (len(indptr) - 1) // num_levels, sample_size,
-                LEVELS=num_levels, PADDED_LEVELS=triton.next_power_of_2(num_levels), BLOCK=block,
+                targets.shape[1], num_rows, sample_size,
+                LEVELS=num_levels, PADDED_LEVELS=triton.next_power_of_2(num_levels), BLOCK=block, LONG=longest > block,
                 NOISY=noisy, UNIFORM=uniform, num_warps=block // LANES_PER_WARP,
             )  # fmt: skip
     return out_node, out_path, out_step, out_log, out_mask
@@ -56,7 +58,8 @@ def draw_triton(
 def draw_row(
     depth_logits, seed, draw, targets, positions, indptr, node, path, probability,
     out_node, out_path, out_step, out_log, out_mask, batch_size, num_rows, sample_size,
-    LEVELS: tl.constexpr, PADDED_LEVELS: tl.constexpr, BLOCK: tl.constexpr, NOISY: tl.constexpr, UNIFORM: tl.constexpr,
+    LEVELS: tl.constexpr, PADDED_LEVELS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr,
+    NOISY: tl.constexpr, UNIFORM: tl.constexpr,
 ):  # fmt: skip
     """The S entries of one row with the largest P / E, in row order; of equal ones the first. A row that is none is empty."""
     program = tl.program_id(0).to(tl.int64)
@@ -67,6 +70,7 @@ def draw_row(
     first = tl.load(levels, mask=found, other=0)
     size = (tl.load(levels + LEVELS, mask=found, other=0) - first).to(tl.int32)
     node, path, probability = node + first, path + first, probability + first
+    end = size if LONG else 0  # where all rows fit in a block, the loops over further ones are not even compiled
 
     logits = depth_logits + model * LEVELS
     highest, total = softmax_terms(logits, LEVELS, PADDED_LEVELS)
@@ -84,7 +88,7 @@ def draw_row(
         for digit in range(4):
             shift = 24 - 8 * digit
             counts = digit_counts(head_bits, threshold, shift)
-            for start in range(BLOCK, size, BLOCK):
+            for start in range(BLOCK, end, BLOCK):
                 bits = rank_bits(
                     start + head, size, levels, node, path, probability, logits, highest, total, key0, key1,
                     LEVELS, NOISY, UNIFORM,
@@ -100,7 +104,7 @@ def draw_row(
         head, head_bits, threshold, ties, 0, 0, first, levels, node, path, probability,
         out_node, out_path, out_step, out_log, LEVELS, UNIFORM,
     )  # fmt: skip
-    for start in range(BLOCK, size, BLOCK):
+    for start in range(BLOCK, end, BLOCK):
         bits = rank_bits(
             start + head, size, levels, node, path, probability, logits, highest, total, key0, key1, LEVELS, NOISY, UNIFORM
         )

@@ -110,6 +110,12 @@ def test_a_position_outside_the_table_is_an_empty_row(rows):
     assert mask.any(-1).tolist() == [[False, True, False, False, False]]
 
 
+def test_a_table_without_rows_has_no_neighbours(rows):
+    columns = (rows.indptr[:1], rows.node[:0], rows.path[:0], rows.probability[:0], rows.dropped_mass[:0])
+    *_, mask = assert_same_draw(models(1, 3), torch.arange(2)[None], torch.arange(2)[None], type(rows)(2, *columns), 10)
+    assert not mask.any()
+
+
 def test_each_of_several_models_draws_what_it_draws_alone(rows):
     (logits, seed, draw), (tensors, longest) = models(3, 3), table_of(rows)
     targets = torch.arange(30).view(3, 10)
