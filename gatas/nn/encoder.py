@@ -98,7 +98,7 @@ class Encoder(nn.Module):
         neighbours = self._represented(inputs, batch)
         node, path = batch.nodes[batch.node_of], batch.paths[batch.path_of]
         neighbours = self.pair_dropout(neighbours, noise, node, path)  # (U, F')   n
-        of_targets = inputs[batch.target_of]
+        of_targets = inputs.index_select(0, batch.target_of)
         representations: Tensor = self.neighbours(
             of_targets, neighbours, batch.index, neighbourhood, targets, node, path, noise
         )
@@ -131,7 +131,7 @@ class Encoder(nn.Module):
     def _represented(self, inputs: Tensor, batch: "Batch") -> Tensor:
         """n: (U, F')."""
         if self.path_attention == "none":
-            return inputs[batch.node_of]
+            return inputs.index_select(0, batch.node_of)
         relation, position, mask = path_steps(batch.paths, self.num_relations, self.num_steps)  # (E, C)
         steps = self.steps()[position, relation]  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):

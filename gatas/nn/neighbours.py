@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from gatas.nn.dropout import Dropout
 from gatas.nn.ops import attend
 from gatas.nn.ops.dropout import row_words
+from gatas.nn.ops.project import project
 from gatas.nn.ops.tiles import Precision, attend_tiles
 from gatas.sampling import Neighbourhood
 from gatas.sampling.noise import Noise
@@ -66,9 +67,9 @@ class NeighbourAttention(nn.Module):
             return F.elu(self._in_tiles(target_terms, neighbours, *slots, node, path, noise)).flatten(1)
         if index is None:
             index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
-        keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
-        values = self.value_dropout(F.elu(self.value(neighbours)), noise, node, path)  # (U, K·F'')   d
-        values = values.view(-1, self.num_heads, self.head_size)
+        weights = (self.hidden_of_neighbour.weight, self.value.weight, self.value.bias)
+        keys, values = project(neighbours, *weights, self.num_heads, self.precision)  # (U, K, F'), (U, K, F'')   d
+        values = self.value_dropout(values.flatten(1), noise, node, path).view_as(values)
         mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
 

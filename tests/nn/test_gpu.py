@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from gatas.nn.ops import gpu
 from gatas.nn.ops.attend import attend_torch
 from gatas.nn.ops.dropout import keep_torch, row_words
+from gatas.nn.ops.project import project_torch
 from gatas.nn.ops.represent import represent_torch
 from gatas.nn.ops.tiles import attend_tiles, attend_tiles_torch
 from gatas.sampling.noise import Noise
@@ -107,11 +108,31 @@ def test_keys_and_values_of_pairs_give_the_same(dropout):
     tensors = {name: None if t is None else t.to(DEVICE) for name, t in problem(4, 70, 3, 5, 6, 9, dropout=dropout).items()}
     exact = outcome(attend_torch, tensors, torch.float64)
     single = {name: t.float() if t is not None and t.is_floating_point() else t for name, t in tensors.items()}
-    batched = gpu.from_pairs(**{name: None if t is None else t[None] for name, t in single.items()})
-    out, state = gpu.attend_forward(batched)
+    batched = [None if single[name] is None else single[name][None] for name in single]
+    out, state = gpu.pairs_forward(*batched)
     weights = torch.linspace(-1, 1, out.numel(), device=DEVICE).view_as(out)
-    grads = gpu.attend_backward(batched, out, state, weights)
-    assert_close({"out": out[0], **{name: grads[name][0] for name in NAMES}}, exact, EXACT)
+    grads = gpu.pairs_backward(*batched, out, state, weights)
+    ours = dict(zip(NAMES, (grad[0] for grad in grads), strict=True))
+    assert_close({"out": out[0], **ours}, exact, EXACT)
+
+
+@pytest.mark.parametrize(("precision", "bound"), [("ieee", EXACT), ("tf32", TF32)])
+@pytest.mark.parametrize("num_pairs", [1, 70])
+def test_projected_keys_and_values_are_the_oracle(num_pairs, precision, bound):
+    tensors = tile_problem(num_pairs, 1, 2, 9, 7, 5)
+    names = ("neighbours", "key_weight", "value_weight", "value_bias")
+    tensors = {name: tensors[name] for name in names}
+
+    def both(keys, values):
+        return torch.cat([keys.flatten(1), values.flatten(1)], dim=1)
+
+    exact = outcome(lambda **given: both(*project_torch(*given.values(), 2)), tensors, torch.float64)
+
+    def ours(**given):
+        keys, values = torch.ops.gatas.project(*(tensor[None] for tensor in given.values()), 2, precision)
+        return both(keys[0], values[0])
+
+    assert_close(outcome(ours, tensors, torch.float32), exact, bound)
 
 
 def test_many_models_at_once_are_each_as_alone():

@@ -98,7 +98,7 @@ def _attend(
         return results
     from gatas.nn.ops import gpu
 
-    return gpu.attend_forward(gpu.from_pairs(*given))
+    return gpu.pairs_forward(*given)
 
 
 @_attend.register_fake
@@ -128,8 +128,7 @@ def _attend_backward(
         return results
     from gatas.nn.ops import gpu
 
-    grads = gpu.attend_backward(gpu.from_pairs(*given), out, state, grad_out)
-    return grads["target_terms"], grads["keys"], grads["score"], grads["values"], grads["log_probability"]
+    return gpu.pairs_backward(*given, out, state, grad_out)
 
 
 @_attend_backward.register_fake

@@ -1,6 +1,5 @@
 """Launches of the Triton kernels: shapes, tiles and outputs. Every tensor has a leading dimension of M models."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,59 +11,55 @@ from gatas.nn.ops import triton_kernels as kernels
 PROGRAMS = 264
 """Programs that sum up gradients on their way: about two for each multiprocessor of a large GPU."""
 
-
-@dataclass(frozen=True)
-class Problem:
-    """What forward and backward of `attend` share: from n and weights, or from keys and values of pairs."""
-
-    target_terms: Tensor  # (M, B, K, F)
-    neighbours: Tensor | None  # (M, U, J)
-    key_weight: Tensor | None  # (M, K·F, J)
-    score: Tensor  # (M, K, F)
-    value_weight: Tensor | None  # (M, K·H, J)
-    value_bias: Tensor | None  # (M, K·H)
-    keys: Tensor | None  # (M, U, K, F)
-    values: Tensor | None  # (M, U, K, H)
-    index: Tensor | None  # (M, B, S) into keys and values; n has a row for each slot
-    log_probability: Tensor  # (M, B, S)
-    mask: Tensor  # (M, B, S)
-    keep: Tensor | None  # (M, B, S, K)
-    words: Tensor | None  # (M, U, 2)
-    dropout: float
-    precision: str
-
-    @property
-    def tensors(self) -> list[Tensor | None]:
-        names = ("target_terms", "neighbours", "key_weight", "score", "value_weight", "value_bias", "keys", "values",
-                 "index", "log_probability", "mask", "keep", "words")  # fmt: skip
-        tensors = (getattr(self, name) for name in names)
-        return [None if tensor is None else tensor.contiguous() for tensor in tensors]
-
-    @property
-    def noise(self) -> tuple[int, float]:
-        """Threshold and scale of the values' dropout."""
-        return round(self.dropout * 2**32), 1 / (1 - self.dropout)
-
-    @property
-    def head_size(self) -> int:
-        width = self.values.shape[-1] if self.values is not None else self.value_weight.shape[1] // self.target_terms.shape[2]
-        return int(width)
-
-    @property
-    def sizes(self) -> dict[str, Any]:
-        num_heads, hidden = self.target_terms.shape[2:]
-        source = self.keys if self.neighbours is None else self.neighbours
-        width = hidden if self.neighbours is None else self.neighbours.shape[-1]
-        return {
-            "B": self.mask.shape[1], "S": self.mask.shape[2], "U": source.shape[1], "K": num_heads,
-            "J": width, "F": hidden, "H": self.head_size,
-            "JP": padded(width), "FP": padded(hidden), "HP": padded(self.head_size),
-            "RECOMPUTE": self.neighbours is not None, "KEEP": self.keep is not None, "DROP": self.words is not None,
-            "HALF": self.precision == "bfloat16", "PRECISION": "ieee" if self.precision == "bfloat16" else self.precision,
-        }  # fmt: skip
+# Tiles and warps, measured at PPI's shape on an H200.
+PAIRS_FORWARD: dict[str, Any] = {"TILE": 16, "num_warps": 2}
+PAIRS_BACKWARD: dict[str, Any] = {"TILE": 16, "num_warps": 2}
+PAIRS_SUMS: dict[str, Any] = {"TILE": 4, "num_warps": 4}
+TILES_FORWARD: dict[str, Any] = {"TILE": 64, "num_warps": 4, "num_stages": 2}
+TILES_BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 4, "num_stages": 2}
 
 
-def from_pairs(
+def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: Any) -> None:
+    """Run a kernel unless there is nothing to do; None stands for a pointer that is never read."""
+    if all(grid):
+        given = (argument.contiguous() if isinstance(argument, Tensor) else argument for argument in arguments)
+        kernel[grid](*given, **settings)
+
+
+def padded(width: int) -> int:
+    """The next power of two that the tensor cores take."""
+    return int(max(16, triton.next_power_of_2(width)))
+
+
+def parts_of(count: int, programs: int) -> tuple[int, int]:
+    """(share, parts): how many of `count` each of up to about so many programs takes."""
+    share = triton.cdiv(count, max(1, programs))
+    return share, triton.cdiv(count, max(1, share))
+
+
+def pairs_forward(
+    target_terms: Tensor,  # (M, B, K, F)
+    keys: Tensor,  # (M, U, K, F)
+    score: Tensor,  # (M, K, F)
+    values: Tensor,  # (M, U, K, H)
+    index: Tensor,  # (M, B, S)
+    log_probability: Tensor,
+    mask: Tensor,
+    keep: Tensor | None,  # (M, B, S, K)
+) -> tuple[Tensor, Tensor]:
+    """(M, B, K, H) and the logarithm of each softmax's denominator, (M, B, K)."""
+    models, batch, num_heads, _ = target_terms.shape
+    out = target_terms.new_empty(models, batch, num_heads, values.shape[-1])
+    normaliser = target_terms.new_empty(models, batch, num_heads)
+    launch(
+        kernels.pairs_forward, (batch * num_heads, models),
+        target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser,
+        **pair_sizes(keys, values, index), KEEP=keep is not None, **PAIRS_FORWARD,
+    )  # fmt: skip
+    return out, normaliser
+
+
+def pairs_backward(
     target_terms: Tensor,
     keys: Tensor,
     score: Tensor,
@@ -73,13 +68,75 @@ def from_pairs(
     log_probability: Tensor,
     mask: Tensor,
     keep: Tensor | None,
-) -> Problem:
-    """Keys and values of each pair are given."""
-    given = (keys, values, index, log_probability, mask, keep)
-    return Problem(target_terms, None, None, score, None, None, *given, None, 0.0, "ieee")
+    out: Tensor,
+    normaliser: Tensor,
+    grad_out: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of terms, keys, score, values and ln P."""
+    models, batch, num_heads, hidden = target_terms.shape
+    sizes, head_size = pair_sizes(keys, values, index), values.shape[-1]
+    terms, scores = torch.empty_like(target_terms), torch.empty_like(target_terms)
+    logits = target_terms.new_empty(*index.shape, num_heads)
+    kept = torch.empty_like(logits)
+    launch(
+        kernels.pairs_backward, (batch * num_heads, models),
+        target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser, grad_out,
+        terms, scores, logits, kept, **sizes, KEEP=keep is not None, **PAIRS_BACKWARD,
+    )  # fmt: skip
+    of_keys, of_values = torch.empty_like(keys), torch.empty_like(values)
+    launch(
+        kernels.pairs_backward_sums, (sizes["U"], models),
+        target_terms, keys, score, grad_out, logits, kept, *slots_by_pair(index, mask, sizes["U"]), of_keys, of_values,
+        **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H")},
+        WF=padded(num_heads * hidden), WH=padded(num_heads * head_size), **PAIRS_SUMS,
+    )  # fmt: skip
+    return terms, of_keys, scores.sum(1), of_values, logits.sum(-1)
 
 
-def from_neighbours(
+def pair_sizes(keys: Tensor, values: Tensor, index: Tensor) -> dict[str, int]:
+    hidden, head_size = keys.shape[-1], values.shape[-1]
+    names = ("B", "S", "U", "K", "F", "H", "FP", "HP")
+    sizes = (*index.shape[1:], *keys.shape[1:], head_size, padded(hidden), padded(head_size))
+    return dict(zip(names, sizes, strict=True))
+
+
+def slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[Tensor, Tensor]:
+    """Slots in the order of the pairs they hold, and where each pair's begin, (M, U + 1); slots not in use come last."""
+    kind = torch.int16 if num_pairs < 2**15 else torch.int32 if num_pairs < 2**31 else torch.int64  # fewer digits to sort by
+    pair, slots = torch.sort(torch.where(mask, index, num_pairs).flatten(1).to(kind), stable=True)
+    bounds = torch.arange(num_pairs + 1, dtype=kind, device=pair.device).expand(len(pair), -1).contiguous()
+    return torch.searchsorted(pair, bounds), slots
+
+
+def tiles_forward(
+    target_terms: Tensor,  # (M, B, K, F)
+    neighbours: Tensor,  # (M, B·S, J)
+    key_weight: Tensor,  # (M, K·F, J)
+    score: Tensor,  # (M, K, F)
+    value_weight: Tensor,  # (M, K·H, J)
+    value_bias: Tensor,  # (M, K·H)
+    log_probability: Tensor,  # (M, B, S)
+    mask: Tensor,
+    keep: Tensor | None,  # (M, B, S, K)
+    words: Tensor | None,  # (M, B·S, 2)
+    dropout: float,
+    precision: str,
+) -> tuple[Tensor, Tensor]:
+    """(M, B, K, H) and the logarithm of each softmax's denominator, (M, B, K)."""
+    models, batch, num_heads, _ = target_terms.shape
+    out = target_terms.new_empty(models, batch, num_heads, value_bias.shape[1] // num_heads)
+    normaliser = target_terms.new_empty(models, batch, num_heads)
+    launch(
+        kernels.tiles_forward, (batch * num_heads, models),
+        target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
+        out, normaliser, round(dropout * 2**32), 1 / (1 - dropout),
+        B=batch, S=mask.shape[-1], **weight_sizes(key_weight, value_weight, num_heads),
+        **tile_settings(keep, words, precision), **TILES_FORWARD,
+    )  # fmt: skip
+    return out, normaliser
+
+
+def tiles_backward(
     target_terms: Tensor,
     neighbours: Tensor,
     key_weight: Tensor,
@@ -92,85 +149,85 @@ def from_neighbours(
     words: Tensor | None,
     dropout: float,
     precision: str,
-) -> Problem:
-    """They are to be made from n, of which each slot has its own."""
-    weights = (key_weight, score, value_weight, value_bias)
-    slots = (None, log_probability, mask, keep, words)
-    return Problem(target_terms, neighbours, *weights, None, None, *slots, dropout, precision)
-
-
-def attend_forward(problem: Problem) -> tuple[Tensor, Tensor]:
-    """(M, B, K, H) and the logarithm of each softmax's denominator, (M, B, K)."""
-    models, batch, num_heads, _ = problem.target_terms.shape
-    out = problem.target_terms.new_empty(models, batch, num_heads, problem.head_size)
-    normaliser = problem.target_terms.new_empty(models, batch, num_heads)
-    grid = (batch * num_heads, models)
-    launch(kernels.attend_forward, grid, *problem.tensors, out, normaliser, *problem.noise, **problem.sizes, **FORWARD)
-    return out, normaliser
-
-
-def attend_backward(problem: Problem, out: Tensor, normaliser: Tensor, grad_out: Tensor) -> dict[str, Tensor]:
-    """Gradients by the names of what they are of."""
-    models, batch, num_heads, hidden = problem.target_terms.shape
-    sizes = problem.sizes
-    share = triton.cdiv(batch, max(1, PROGRAMS // (models * num_heads)))
-    parts = triton.cdiv(batch, share)
-    empty, zeros = problem.target_terms.new_empty, problem.target_terms.new_zeros
-    terms, logits = torch.empty_like(problem.target_terms), empty(models, batch, num_heads, sizes["S"])
-    score = empty(models, parts, num_heads, hidden)
-    recompute = problem.neighbours is not None
-    apart = num_heads if torch.are_deterministic_algorithms_enabled() else 1  # heads add to the same n in any order
-    neighbours = zeros(apart, *problem.neighbours.shape) if recompute else None
-    key_weight = empty(models, parts, num_heads * hidden, sizes["J"]) if recompute else None
-    value_weight = empty(models, parts, num_heads * sizes["H"], sizes["J"]) if recompute else None
-    value_bias = empty(models, parts, num_heads * sizes["H"]) if recompute else None
-    kept = None if recompute else torch.empty_like(logits)
-    head_stride = 0 if apart == 1 else problem.neighbours.numel() if recompute else 0
+    out: Tensor,
+    normaliser: Tensor,
+    grad_out: Tensor,
+) -> list[Tensor]:
+    """Gradients of the first seven."""
+    models, batch, num_heads, _ = target_terms.shape
+    share, parts = parts_of(batch, PROGRAMS // (models * num_heads))
+    apart = torch.are_deterministic_algorithms_enabled()  # heads add to the same n, in any order unless each has its own
+    of_neighbours = neighbours.new_zeros(num_heads if apart else 1, *neighbours.shape)
+    terms, logits = torch.empty_like(target_terms), target_terms.new_empty(*mask.shape, num_heads)
+    of_key, of_score, of_value, of_bias = (
+        tensor.new_empty(models, parts, *tensor.shape[1:]) for tensor in (key_weight, score, value_weight, value_bias)
+    )
     launch(
-        kernels.attend_backward, (num_heads, parts, models), *problem.tensors, out, normaliser, grad_out.contiguous(),
-        *problem.noise, terms, neighbours, key_weight, score, value_weight, value_bias, logits, kept, head_stride,
-        SHARE=share, **sizes, **BACKWARD,
+        kernels.tiles_backward, (num_heads, parts, models),
+        target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
+        out, normaliser, grad_out, round(dropout * 2**32), 1 / (1 - dropout),
+        terms, of_neighbours, of_key, of_score, of_value, of_bias, logits, neighbours.numel() if apart else 0,
+        B=batch, S=mask.shape[-1], SHARE=share, **weight_sizes(key_weight, value_weight, num_heads),
+        **tile_settings(keep, words, precision), **TILES_BACKWARD,
     )  # fmt: skip
-    common = {"target_terms": terms, "score": score.sum(1), "log_probability": logits.sum(2)}
-    if not recompute:
-        return {**common, **pair_gradients(problem, grad_out, logits, kept)}
+    sums = (of_neighbours.sum(0), of_key.sum(1), of_score.sum(1), of_value.sum(1), of_bias.sum(1))
+    return [terms, *sums, logits.sum(-1)]
+
+
+def weight_sizes(key_weight: Tensor, value_weight: Tensor, num_heads: int) -> dict[str, int]:
+    hidden, head_size, width = key_weight.shape[1] // num_heads, value_weight.shape[1] // num_heads, key_weight.shape[2]
     return {
-        **common,
-        "neighbours": neighbours[0] if apart == 1 else neighbours.sum(0),
-        "key_weight": key_weight.sum(1),
-        "value_weight": value_weight.sum(1),
-        "value_bias": value_bias.sum(1),
-    }
+        "K": num_heads, "J": width, "F": hidden, "H": head_size,
+        "JP": padded(width), "FP": padded(hidden), "HP": padded(head_size),
+    }  # fmt: skip
 
 
-def pair_gradients(problem: Problem, grad_out: Tensor, grad_logits: Tensor, kept_weights: Tensor) -> dict[str, Tensor]:
-    """Of keys and values: slots are sorted by the pair they hold, then each pair adds up its own."""
-    sizes = {name: problem.sizes[name] for name in ("B", "S", "U", "K", "F", "H", "FP", "HP")}
-    keys, values = torch.empty_like(problem.keys), torch.empty_like(problem.values)
-    pair = torch.where(problem.mask, problem.index, sizes["U"]).flatten(1).int()  # those not in use come last
-    pair, slots = torch.sort(pair, stable=True)
-    bounds = torch.arange(sizes["U"] + 1, dtype=torch.int32, device=pair.device).expand(len(pair), -1).contiguous()
-    indptr = torch.searchsorted(pair, bounds)
-    given = (problem.target_terms, problem.keys, problem.score, grad_out, grad_logits, kept_weights, indptr, slots)
-    grid = (sizes["U"], len(pair))
-    launch(kernels.attend_backward_pairs, grid, *(t.contiguous() for t in given), keys, values, **sizes, **PAIRS)
-    return {"keys": keys, "values": values}
+def tile_settings(keep: Tensor | None, words: Tensor | None, precision: str) -> dict[str, Any]:
+    half = precision == "bfloat16"
+    return {"KEEP": keep is not None, "DROP": words is not None, "HALF": half, "PRECISION": "ieee" if half else precision}
 
 
-FORWARD: dict[str, Any] = {"TILE": 64, "num_warps": 4, "num_stages": 2}
-BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 4, "num_stages": 2}
-PAIRS: dict[str, Any] = {"TILE": 16, "num_warps": 2, "num_stages": 2}
+def project_forward(
+    neighbours: Tensor, key_weight: Tensor, value_weight: Tensor, value_bias: Tensor, num_heads: int, precision: str
+) -> tuple[Tensor, Tensor]:
+    """Keys (M, U, K, F) and values (M, U, K, H) of pairs."""
+    models, pairs, _ = neighbours.shape
+    sizes = weight_sizes(key_weight, value_weight, num_heads)
+    keys = neighbours.new_empty(models, pairs, num_heads, sizes["F"])
+    values = neighbours.new_empty(models, pairs, num_heads, sizes["H"])
+    launch(
+        kernels.project_forward, (triton.cdiv(pairs, 64), num_heads, models),
+        neighbours, key_weight, value_weight, value_bias, keys, values, pairs, **sizes, ROWS=64, PRECISION=precision,
+    )  # fmt: skip
+    return keys, values
 
 
-def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: Any) -> None:
-    """Run a kernel unless there is nothing to do; None stands for a pointer that is never read."""
-    if all(grid):
-        kernel[grid](*arguments, **settings)
-
-
-def padded(width: int) -> int:
-    """The next power of two that the tensor cores take."""
-    return max(16, triton.next_power_of_2(width))
+def project_backward(
+    neighbours: Tensor,
+    key_weight: Tensor,
+    value_weight: Tensor,
+    values: Tensor,
+    grad_keys: Tensor,
+    grad_values: Tensor,
+    precision: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of n, of both weights and of the values' bias."""
+    models, pairs, num_heads, _ = values.shape
+    sizes = weight_sizes(key_weight, value_weight, num_heads)
+    of_neighbours = torch.empty_like(neighbours)
+    launch(
+        kernels.project_backward, (triton.cdiv(pairs, 64), models),
+        key_weight, value_weight, values, grad_keys, grad_values, of_neighbours, pairs, **sizes, ROWS=64, PRECISION=precision,
+    )  # fmt: skip
+    share, parts = parts_of(pairs, 2 * PROGRAMS // (models * num_heads))
+    of_key, of_value = (tensor.new_empty(models, parts, *tensor.shape[1:]) for tensor in (key_weight, value_weight))
+    of_bias = value_weight.new_empty(models, parts, value_weight.shape[1])
+    launch(
+        kernels.project_backward_weights, (parts, num_heads, models),
+        neighbours, values, grad_keys, grad_values, of_key, of_value, of_bias, pairs,
+        SHARE=share, **sizes, ROWS=64, PRECISION=precision,
+    )  # fmt: skip
+    return of_neighbours, of_key.sum(1), of_value.sum(1), of_bias.sum(1)
 
 
 def fill_keep(
@@ -182,50 +239,49 @@ def fill_keep(
     block = max(1, 512 // pairs)
     grid = (triton.cdiv(rows, block), triton.cdiv((width + 1) // 2, pairs), models)
     launch(
-        kernels.fill_keep, grid, seed.contiguous(), step.contiguous(), first.contiguous(), second.contiguous(), out,
-        threshold, scale, rows, width, PLACE=place, ROWS=block, PAIRS=pairs,
+        kernels.fill_keep, grid, seed, step, first, second, out, threshold, scale, rows, width,
+        PLACE=place, ROWS=block, PAIRS=pairs,
     )  # fmt: skip
 
 
 def row_words(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor) -> Tensor:
+    """(M, R, 2) from the names of rows, (M, R) each."""
     models, rows = first.shape
     out = first.new_empty(models, rows, 2)
-    launch(
-        kernels.fill_words, (triton.cdiv(rows, 256), models), seed.contiguous(), step.contiguous(),
-        first.contiguous(), second.contiguous(), out, rows, PLACE=place, ROWS=256,
-    )  # fmt: skip
+    grid = (triton.cdiv(rows, 256), models)
+    launch(kernels.fill_words, grid, seed, step, first, second, out, rows, PLACE=place, ROWS=256)
     return out
 
 
 def represent_forward(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
     """n, (M, U, F): of (M, V, F) projected nodes over (M, E, C, F) projected steps."""
     models, pairs = node.shape
-    width = of_input.shape[-1]
-    out = of_input.new_empty(models, pairs, width)
-    sizes = {"V": of_input.shape[1], "E": of_step.shape[1], "U": pairs, "C": of_step.shape[2], "F": width, "FP": padded(width)}
-    launch(
-        kernels.represent_forward, (triton.cdiv(pairs, 32), models),
-        of_input, of_step, path_weights, node, path, out, **sizes, ROWS=32,
-    )  # fmt: skip
+    out = of_input.new_empty(models, pairs, of_input.shape[-1])
+    grid = (triton.cdiv(pairs, 32), models)
+    sizes = represent_sizes(of_input, of_step, pairs)
+    launch(kernels.represent_forward, grid, of_input, of_step, path_weights, node, path, out, **sizes, ROWS=32)
     return out
 
 
 def represent_backward(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the first three."""
+    """Gradients of the projections and of β."""
     models, pairs = node.shape
-    _, num_paths, num_steps, width = of_step.shape
-    grad_input = torch.zeros_like(of_input)
-    sizes = {"V": of_input.shape[1], "E": num_paths, "U": pairs, "C": num_steps, "F": width, "FP": padded(width)}
+    num_paths, num_steps = path_weights.shape[1:]
+    sizes = represent_sizes(of_input, of_step, pairs)
     given = (of_input, of_step, path_weights, node, path, grad_out)
-    launch(kernels.represent_backward_input, (triton.cdiv(pairs, 32), models), *given, grad_input, **sizes, ROWS=32)
-    share = triton.cdiv(triton.cdiv(pairs, max(1, PROGRAMS // (models * num_steps))), 64) * 64
-    parts = triton.cdiv(pairs, share)
-    grad_step = of_step.new_empty(models, parts, num_paths, num_steps, width)
-    grad_weights = of_step.new_empty(models, parts, num_paths, num_steps)
+    of_inputs = torch.zeros_like(of_input)
+    launch(kernels.represent_backward_input, (triton.cdiv(pairs, 32), models), *given, of_inputs, **sizes, ROWS=32)
+    share, parts = parts_of(pairs, PROGRAMS // (models * num_steps))
+    of_steps, of_weights = (tensor.new_empty(models, parts, *tensor.shape[1:]) for tensor in (of_step, path_weights))
     launch(
-        kernels.represent_backward_steps, (parts, num_steps, models), *given, grad_step, grad_weights,
+        kernels.represent_backward_steps, (parts, num_steps, models), *given, of_steps, of_weights,
         **sizes, SHARE=share, EP=padded(num_paths), ROWS=64,
     )  # fmt: skip
-    return grad_input, grad_step.sum(1), grad_weights.sum(1)
+    return of_inputs, of_steps.sum(1), of_weights.sum(1)
+
+
+def represent_sizes(of_input: Tensor, of_step: Tensor, pairs: int) -> dict[str, int]:
+    _, num_paths, num_steps, width = of_step.shape
+    return {"V": of_input.shape[1], "E": num_paths, "U": pairs, "C": num_steps, "F": width, "FP": padded(width)}

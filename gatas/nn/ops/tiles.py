@@ -76,11 +76,9 @@ def _attend_tiles(
 ) -> tuple[Tensor, Tensor]:
     from gatas.nn.ops import gpu
 
-    return gpu.attend_forward(
-        gpu.from_neighbours(
-            target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-            dropout, precision,
-        )
+    return gpu.tiles_forward(
+        target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
+        dropout, precision,
     )  # fmt: skip
 
 
@@ -111,29 +109,24 @@ def _attend_tiles_backward(
 ) -> list[Tensor]:
     from gatas.nn.ops import gpu
 
-    problem = gpu.from_neighbours(
+    return gpu.tiles_backward(
         target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-        dropout, precision,
+        dropout, precision, out, normaliser, grad_out,
     )  # fmt: skip
-    grads = gpu.attend_backward(problem, out, normaliser, grad_out)
-    return [grads[name] for name in TILES_INPUTS]
-
-
-TILES_INPUTS = ("target_terms", "neighbours", "key_weight", "score", "value_weight", "value_bias", "log_probability")
 
 
 @_attend_tiles_backward.register_fake
 def _(*given: Any) -> list[Tensor]:
-    return [torch.empty_like(tensor) for tensor in given[: len(TILES_INPUTS)]]
+    return [torch.empty_like(tensor) for tensor in given[:7]]  # those that are differentiable
 
 
-def _setup_tiles(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
     *tensors, ctx.dropout, ctx.precision = inputs
     ctx.save_for_backward(*tensors, *output)
     ctx.set_materialize_grads(False)
 
 
-def _differentiate_tiles(ctx, grad_out, _grad_normaliser):  # type: ignore[no-untyped-def]
+def _differentiate(ctx, grad_out, _grad_normaliser):  # type: ignore[no-untyped-def]
     if grad_out is None:
         return (None,) * 12
     *tensors, out, normaliser = ctx.saved_tensors
@@ -142,5 +135,5 @@ def _differentiate_tiles(ctx, grad_out, _grad_normaliser):  # type: ignore[no-un
     return (*grads, None, None, None, None, None)
 
 
-_attend_tiles.register_autograd(_differentiate_tiles, setup_context=_setup_tiles)
+_attend_tiles.register_autograd(_differentiate, setup_context=_setup)
 fold_models(_attend_tiles)

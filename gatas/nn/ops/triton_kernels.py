@@ -62,80 +62,197 @@ def kept_values(words, rows, live, head, threshold, scale, H: tl.constexpr, HP: 
 
 
 @triton.jit
-def attend_forward(
-    target_terms, neighbours, key_weight, score, value_weight, value_bias, keys, values,
-    index, log_probability, mask, keep, words, out, normaliser, threshold, scale,
-    B, S, U, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
-    JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
-    RECOMPUTE: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
-    HALF: tl.constexpr, PRECISION: tl.constexpr,
+def slot_rows(index, mask, b, slot, S, offset):
+    """Which row each slot of a target holds, and which slots are in use."""
+    live = tl.load(mask + b * S + slot, mask=slot < S, other=0) != 0
+    return tl.load(index + b * S + slot, mask=live, other=0) + offset, live
+
+
+@triton.jit
+def pairs_forward(
+    target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
+    TILE: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """One target and head: logits, online softmax and Σ α V over tiles of the sample."""
+    """One target and head: logits, online softmax and Σ α V over tiles of the sample, the next tile always on its way."""
     model, at = tl.program_id(1).to(tl.int64), tl.program_id(0)
     b, head = model * B + at // K, at % K
     term = load_vector(target_terms + (b * K + head) * F, F, FP)
     weight = load_vector(score + (model * K + head) * F, F, FP)
-    if RECOMPUTE:
-        of_key = tl.trans(load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP))
-        of_value = tl.trans(load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP))
-        bias = load_vector(value_bias + (model * K + head) * H, H, HP)
+    top, together = -float("inf"), 0.0
+    mixed = tl.zeros((HP,), tl.float32)
+    slot = tl.arange(0, TILE)
+    row, live = slot_rows(index, mask, b, slot, S, model * U)
+    key, value = load_rows(keys, row * K + head, live, F, FP), load_rows(values, row * K + head, live, H, HP)
+    next_row, next_live = slot_rows(index, mask, b, slot + TILE, S, model * U)
+    for first in range(0, S, TILE):
+        next_key = load_rows(keys, next_row * K + head, next_live, F, FP)
+        next_value = load_rows(values, next_row * K + head, next_live, H, HP)
+        far_row, far_live = slot_rows(index, mask, b, first + slot + 2 * TILE, S, model * U)
+        logit = tl.sum(weight[None, :] * elu(term[None, :] + key), 1)
+        logit += tl.load(log_probability + b * S + first + slot, mask=live, other=-float("inf"))
+        place = (b * S + first + slot) * K + head
+        top, together, mixed = online(logit, value, top, together, mixed, keep, place, live, KEEP)
+        key, value, live = next_key, next_value, next_live
+        next_row, next_live = far_row, far_live
+    finish(top, together, mixed, out, normaliser, b * K + head, H, HP)
+
+
+@triton.jit
+def online(logit, value, top, together, mixed, keep, place, live, KEEP: tl.constexpr):
+    """One tile more in a softmax that has been seen so far: its largest logit, its denominator, its sum of values."""
+    new_top = tl.maximum(top, tl.max(logit, 0))
+    safe = tl.where(new_top == -float("inf"), 0.0, new_top)
+    chance, shrink = tl.exp(logit - safe), tl.exp(top - safe)
+    together = together * shrink + tl.sum(chance, 0)
+    if KEEP:
+        chance = chance * tl.load(keep + place, mask=live, other=0.0)
+    return new_top, together, mixed * shrink + tl.sum(chance[:, None] * value, 0)
+
+
+@triton.jit
+def finish(top, together, mixed, out, normaliser, at, H: tl.constexpr, HP: tl.constexpr):
+    """Store what the softmax gives; an empty sample gives zeros."""
+    some = together > 0
+    together = tl.where(some, together, 1.0)
+    column = tl.arange(0, HP)
+    tl.store(out + at * H + column, mixed / together, mask=column < H)
+    tl.store(normaliser + at, tl.where(some, top, 0.0) + tl.log(together))
+
+
+@triton.jit
+def pairs_backward(
+    target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser, grad_out,
+    grad_terms, grad_score, grad_logits, kept_weights,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
+    TILE: tl.constexpr, KEEP: tl.constexpr,
+):  # fmt: skip
+    """One target and head: gradients of its terms, its logits and, its part of them, the score."""
+    model, at = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    b, head = model * B + at // K, at % K
+    term = load_vector(target_terms + (b * K + head) * F, F, FP)
+    weight = load_vector(score + (model * K + head) * F, F, FP)
+    gradient = load_vector(grad_out + (b * K + head) * H, H, HP)
+    mean = tl.sum(gradient * load_vector(out + (b * K + head) * H, H, HP), 0)
+    together = tl.load(normaliser + b * K + head)
+    grad_term, grad_weight = tl.zeros((FP,), tl.float32), tl.zeros((FP,), tl.float32)
+    slot = tl.arange(0, TILE)
+    row, live = slot_rows(index, mask, b, slot, S, model * U)
+    key, value = load_rows(keys, row * K + head, live, F, FP), load_rows(values, row * K + head, live, H, HP)
+    next_row, next_live = slot_rows(index, mask, b, slot + TILE, S, model * U)
+    for first in range(0, S, TILE):
+        next_key = load_rows(keys, next_row * K + head, next_live, F, FP)
+        next_value = load_rows(values, next_row * K + head, next_live, H, HP)
+        far_row, far_live = slot_rows(index, mask, b, first + slot + 2 * TILE, S, model * U)
+        hidden = term[None, :] + key
+        slope = tl.exp(tl.minimum(hidden, 0.0))  # ELU′
+        active = tl.where(hidden > 0, hidden, slope - 1)
+        log = tl.load(log_probability + b * S + first + slot, mask=live, other=-float("inf"))
+        chance = tl.exp(tl.sum(weight[None, :] * active, 1) + log - together)
+        gain, kept = tl.sum(gradient[None, :] * value, 1), chance
+        place = (b * S + first + slot) * K + head
+        if KEEP:
+            factor = tl.load(keep + place, mask=live, other=0.0)
+            gain, kept = gain * factor, chance * factor
+        push = chance * (gain - mean)  # the logits' gradient
+        tl.store(grad_logits + place, push, mask=first + slot < S)
+        tl.store(kept_weights + place, kept, mask=first + slot < S)
+        grad_weight += tl.sum(push[:, None] * active, 0)
+        grad_term += tl.sum(push[:, None] * slope, 0)
+        key, value, live = next_key, next_value, next_live
+        next_row, next_live = far_row, far_live
+    column = tl.arange(0, FP)
+    tl.store(grad_terms + (b * K + head) * F + column, weight * grad_term, mask=column < F)
+    tl.store(grad_score + (b * K + head) * F + column, grad_weight, mask=column < F)
+
+
+@triton.jit
+def pairs_backward_sums(
+    target_terms, keys, score, grad_out, grad_logits, kept_weights, indptr, slots, grad_keys, grad_values,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, WF: tl.constexpr, WH: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """One pair, all heads side by side: gradients of its keys and values, over the slots that hold it, in their order.
+
+    WF and WH are K·F and K·H as powers of two.
+    """
+    model, pair = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    first, last = tl.load(indptr + model * (U + 1) + pair), tl.load(indptr + model * (U + 1) + pair + 1)
+    column_f, column_h = tl.arange(0, WF), tl.arange(0, WH)
+    inside_f, inside_h = column_f < K * F, column_h < K * H
+    key = tl.load(keys + (model * U + pair) * K * F + column_f, mask=inside_f, other=0.0)
+    of_key, of_value = tl.zeros((WF,), tl.float32), tl.zeros((WH,), tl.float32)
+    for start in range(first, last, TILE):
+        at = start + tl.arange(0, TILE)
+        live = at < last
+        slot = tl.load(slots + model * B * S + at, mask=live, other=0)
+        b, slot = model * B + slot // S, (model * B * S + slot) * K
+        hidden = load_rows(target_terms, b, live, K * F, WF) + key[None, :]
+        push = spread(grad_logits, slot, column_f // F, live, inside_f)
+        of_key += tl.sum(push * tl.exp(tl.minimum(hidden, 0.0)), 0)
+        kept = spread(kept_weights, slot, column_h // H, live, inside_h)
+        of_value += tl.sum(kept * load_rows(grad_out, b, live, K * H, WH), 0)
+    of_key *= tl.load(score + model * K * F + column_f, mask=inside_f, other=0.0)
+    tl.store(grad_keys + (model * U + pair) * K * F + column_f, of_key, mask=inside_f)
+    tl.store(grad_values + (model * U + pair) * K * H + column_h, of_value, mask=inside_h)
+
+
+@triton.jit
+def spread(base, slot, head, live, inside):
+    """A number per slot and head, repeated over the head's columns."""
+    return tl.load(base + slot[:, None] + head[None, :], mask=live[:, None] & inside[None, :], other=0.0)
+
+
+@triton.jit
+def tiles_forward(
+    target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
+    out, normaliser, threshold, scale,
+    B, S, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
+    JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
+    KEEP: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One target and head: keys and values of a tile are made from n on the tensor cores."""
+    model, at = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    b, head = model * B + at // K, at % K
+    term = load_vector(target_terms + (b * K + head) * F, F, FP)
+    weight = load_vector(score + (model * K + head) * F, F, FP)
+    of_key = tl.trans(load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP))
+    of_value = tl.trans(load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP))
+    bias = load_vector(value_bias + (model * K + head) * H, H, HP)
     top, together = -float("inf"), 0.0
     mixed = tl.zeros((HP,), tl.float32)
     for first in range(0, S, TILE):
         slot = first + tl.arange(0, TILE)
-        live = tl.load(mask + b * S + slot, mask=slot < S, other=0) != 0
-        if RECOMPUTE:
-            row = b * S + slot
-            n = load_rows(neighbours, row, live, J, JP)
-            key = product(n, of_key, HALF, PRECISION)
-            value = elu(product(n, of_value, HALF, PRECISION) + bias[None, :])
-        else:
-            row = tl.load(index + b * S + slot, mask=live, other=0) + model * U
-            key = load_rows(keys, row * K + head, live, F, FP)
-            value = load_rows(values, row * K + head, live, H, HP)
+        row = b * S + slot
+        live = tl.load(mask + row, mask=slot < S, other=0) != 0
+        n = load_rows(neighbours, row, live, J, JP)
+        key = product(n, of_key, HALF, PRECISION)
+        value = elu(product(n, of_value, HALF, PRECISION) + bias[None, :])
         if DROP:
             value = value * kept_values(words, row, live, head, threshold, scale, H, HP)
         logit = tl.sum(weight[None, :] * elu(term[None, :] + key), 1)
-        logit = tl.where(live, logit + tl.load(log_probability + b * S + slot, mask=live, other=0.0), -float("inf"))
-        new_top = tl.maximum(top, tl.max(logit, 0))
-        safe = tl.where(new_top == -float("inf"), 0.0, new_top)
-        chance = tl.exp(logit - safe)
-        shrink = tl.exp(top - safe)
-        together = together * shrink + tl.sum(chance, 0)
-        if KEEP:
-            chance = chance * tl.load(keep + (b * S + slot) * K + head, mask=live, other=0.0)
-        mixed = mixed * shrink + tl.sum(chance[:, None] * value, 0)
-        top = new_top
-    column = tl.arange(0, HP)
-    some = together > 0  # an empty sample gives zeros
-    together = tl.where(some, together, 1.0)
-    tl.store(out + (b * K + head) * H + column, mixed / together, mask=column < H)
-    tl.store(normaliser + b * K + head, tl.where(some, top, 0.0) + tl.log(together))
+        logit += tl.load(log_probability + row, mask=live, other=-float("inf"))
+        top, together, mixed = online(logit, value, top, together, mixed, keep, row * K + head, live, KEEP)
+    finish(top, together, mixed, out, normaliser, b * K + head, H, HP)
 
 
 @triton.jit
-def attend_backward(
-    target_terms, neighbours, key_weight, score, value_weight, value_bias, keys, values,
-    index, log_probability, mask, keep, words, out, normaliser, grad_out, threshold, scale,
-    grad_terms, grad_neighbours, grad_key_weight, grad_score, grad_value_weight, grad_value_bias,
-    grad_logits, kept_weights, head_stride,
-    B, S, U, SHARE, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
+def tiles_backward(
+    target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
+    out, normaliser, grad_out, threshold, scale,
+    grad_terms, grad_neighbours, grad_key_weight, grad_score, grad_value_weight, grad_value_bias, grad_logits, head_stride,
+    B, S, SHARE, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
     JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
-    RECOMPUTE: tl.constexpr, KEEP: tl.constexpr, DROP: tl.constexpr,
-    HALF: tl.constexpr, PRECISION: tl.constexpr,
+    KEEP: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One head and SHARE targets: everything is made again tile by tile; weights' gradients are added up on the way."""
     model, head, part = tl.program_id(2).to(tl.int64), tl.program_id(0), tl.program_id(1)
     weight = load_vector(score + (model * K + head) * F, F, FP)
-    grad_weight = tl.zeros((FP,), tl.float32)
+    of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
+    of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
+    bias = load_vector(value_bias + (model * K + head) * H, H, HP)
+    grad_weight, grad_bias = tl.zeros((FP,), tl.float32), tl.zeros((HP,), tl.float32)
+    grad_of_key, grad_of_value = tl.zeros((FP, JP), tl.float32), tl.zeros((HP, JP), tl.float32)
     column_f, column_h, column_j = tl.arange(0, FP), tl.arange(0, HP), tl.arange(0, JP)
-    if RECOMPUTE:
-        of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
-        of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
-        bias = load_vector(value_bias + (model * K + head) * H, H, HP)
-        grad_of_key = tl.zeros((FP, JP), tl.float32)
-        grad_of_value = tl.zeros((HP, JP), tl.float32)
-        grad_bias = tl.zeros((HP,), tl.float32)
     for target in range(part * SHARE, tl.minimum((part + 1) * SHARE, B)):
         b = model * B + target
         term = load_vector(target_terms + (b * K + head) * F, F, FP)
@@ -145,83 +262,127 @@ def attend_backward(
         grad_term = tl.zeros((FP,), tl.float32)
         for first in range(0, S, TILE):
             slot = first + tl.arange(0, TILE)
-            live = tl.load(mask + b * S + slot, mask=slot < S, other=0) != 0
-            if RECOMPUTE:
-                row = b * S + slot
-                n = load_rows(neighbours, row, live, J, JP)
-                key = product(n, tl.trans(of_key), HALF, PRECISION)
-                before = product(n, tl.trans(of_value), HALF, PRECISION) + bias[None, :]
-                steep = tl.exp(tl.minimum(before, 0.0))  # ELU′
-                value = tl.where(before > 0, before, steep - 1)
-            else:
-                row = tl.load(index + b * S + slot, mask=live, other=0) + model * U
-                key = load_rows(keys, row * K + head, live, F, FP)
-                value = load_rows(values, row * K + head, live, H, HP)
-            hidden = term[None, :] + key
+            row = b * S + slot
+            live = tl.load(mask + row, mask=slot < S, other=0) != 0
+            n = load_rows(neighbours, row, live, J, JP)
+            before = product(n, tl.trans(of_value), HALF, PRECISION) + bias[None, :]
+            steep = tl.exp(tl.minimum(before, 0.0))  # ELU′
+            value = tl.where(before > 0, before, steep - 1)
+            hidden = term[None, :] + product(n, tl.trans(of_key), HALF, PRECISION)
             slope = tl.exp(tl.minimum(hidden, 0.0))
             active = tl.where(hidden > 0, hidden, slope - 1)
-            logit = tl.sum(weight[None, :] * active, 1) + tl.load(log_probability + b * S + slot, mask=live, other=0.0)
-            chance = tl.exp(tl.where(live, logit - together, -float("inf")))
+            log = tl.load(log_probability + row, mask=live, other=-float("inf"))
+            chance = tl.exp(tl.sum(weight[None, :] * active, 1) + log - together)
             given = gradient[None, :]
             if DROP:
                 given = given * kept_values(words, row, live, head, threshold, scale, H, HP)
-            gain = tl.sum(given * value, 1)
-            kept = chance
+            gain, kept = tl.sum(given * value, 1), chance
             if KEEP:
-                factor = tl.load(keep + (b * S + slot) * K + head, mask=live, other=0.0)
+                factor = tl.load(keep + row * K + head, mask=live, other=0.0)
                 gain, kept = gain * factor, chance * factor
             push = chance * (gain - mean)  # the logits' gradient
-            tl.store(grad_logits + (b * K + head) * S + slot, push, mask=slot < S)
+            tl.store(grad_logits + row * K + head, push, mask=slot < S)
             grad_weight += tl.sum(push[:, None] * active, 0)
             grad_key = push[:, None] * weight[None, :] * slope
             grad_term += tl.sum(grad_key, 0)
-            if RECOMPUTE:
-                grad_before = kept[:, None] * given * steep
-                grad_bias += tl.sum(grad_before, 0)
-                grad_n = product(grad_key, of_key, HALF, PRECISION) + product(grad_before, of_value, HALF, PRECISION)
-                grad_of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
-                grad_of_value += product(tl.trans(grad_before), n, HALF, PRECISION)
-                place = grad_neighbours + head * head_stride + row[:, None] * J + column_j[None, :]
-                tl.atomic_add(place, grad_n, mask=live[:, None] & (column_j < J)[None, :], sem="relaxed")
-            else:  # `attend_backward_pairs` adds these up
-                tl.store(kept_weights + (b * K + head) * S + slot, kept, mask=slot < S)
+            grad_before = kept[:, None] * given * steep
+            grad_bias += tl.sum(grad_before, 0)
+            grad_n = product(grad_key, of_key, HALF, PRECISION) + product(grad_before, of_value, HALF, PRECISION)
+            grad_of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
+            grad_of_value += product(tl.trans(grad_before), n, HALF, PRECISION)
+            place = grad_neighbours + head * head_stride + row[:, None] * J + column_j[None, :]
+            tl.atomic_add(place, grad_n, mask=live[:, None] & (column_j < J)[None, :], sem="relaxed")
         tl.store(grad_terms + (b * K + head) * F + column_f, grad_term, mask=column_f < F)
     at = (model * tl.num_programs(1) + part) * K + head
     tl.store(grad_score + at * F + column_f, grad_weight, mask=column_f < F)
-    if RECOMPUTE:
-        tl.store(grad_value_bias + at * H + column_h, grad_bias, mask=column_h < H)
-        place = at * F * J + column_f[:, None] * J + column_j[None, :]
-        tl.store(grad_key_weight + place, grad_of_key, mask=(column_f < F)[:, None] & (column_j < J)[None, :])
-        place = at * H * J + column_h[:, None] * J + column_j[None, :]
-        tl.store(grad_value_weight + place, grad_of_value, mask=(column_h < H)[:, None] & (column_j < J)[None, :])
+    tl.store(grad_value_bias + at * H + column_h, grad_bias, mask=column_h < H)
+    store_weight(grad_key_weight + at * F * J, grad_of_key, F, FP, J, JP)
+    store_weight(grad_value_weight + at * H * J, grad_of_value, H, HP, J, JP)
 
 
 @triton.jit
-def attend_backward_pairs(
-    target_terms, keys, score, grad_out, grad_logits, kept_weights, indptr, slots, grad_keys, grad_values,
-    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
+def store_weight(base, values, rows: tl.constexpr, padded_rows: tl.constexpr, width: tl.constexpr, padded: tl.constexpr):
+    row, column = tl.arange(0, padded_rows)[:, None], tl.arange(0, padded)[None, :]
+    tl.store(base + row * width + column, values, mask=(row < rows) & (column < width))
+
+
+@triton.jit
+def project_forward(
+    neighbours, key_weight, value_weight, value_bias, keys, values, U,
+    K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
+    ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One pair: gradients of its keys and values, summed over the slots that hold it, always in the same order."""
-    model, pair = tl.program_id(1).to(tl.int64), tl.program_id(0)
-    first, last = tl.load(indptr + model * (U + 1) + pair), tl.load(indptr + model * (U + 1) + pair + 1)
-    column_f, column_h = tl.arange(0, FP), tl.arange(0, HP)
-    row = model * U + pair
+    """A block of pairs and one head: keys n · Wᵀ and values ELU(n · Wᵀ + bias)."""
+    model, head = tl.program_id(2).to(tl.int64), tl.program_id(1)
+    pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    live, row = pair < U, model * U + pair
+    n = load_rows(neighbours, row, live, J, JP)
+    of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
+    store_rows(keys, row * K + head, live, tl.dot(n, tl.trans(of_key), input_precision=PRECISION), F, FP)
+    of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
+    bias = load_vector(value_bias + (model * K + head) * H, H, HP)
+    value = elu(tl.dot(n, tl.trans(of_value), input_precision=PRECISION) + bias[None, :])
+    store_rows(values, row * K + head, live, value, H, HP)
+
+
+@triton.jit
+def store_rows(base, rows, live, values, width: tl.constexpr, padded: tl.constexpr):
+    column = tl.arange(0, padded)
+    tl.store(base + rows[:, None] * width + column[None, :], values, mask=live[:, None] & (column < width)[None, :])
+
+
+@triton.jit
+def before_elu(value, gradient):
+    """The gradient before an ELU, from what it gave."""
+    return tl.where(value > 0, gradient, gradient * (value + 1))
+
+
+@triton.jit
+def project_backward(
+    key_weight, value_weight, values, grad_keys, grad_values, grad_neighbours, U,
+    K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
+    ROWS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """A block of pairs, one head after another: the gradient of n."""
+    model = tl.program_id(1).to(tl.int64)
+    pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    live, row = pair < U, model * U + pair
+    grad_n = tl.zeros((ROWS, JP), tl.float32)
     for head in range(K):
-        key = load_vector(keys + (row * K + head) * F, F, FP)
-        of_key, of_value = tl.zeros((FP,), tl.float32), tl.zeros((HP,), tl.float32)
-        for start in range(first, last, TILE):
-            at = start + tl.arange(0, TILE)
-            live = at < last
-            slot = tl.load(slots + model * B * S + at, mask=live, other=0)
-            b = (model * B + slot // S) * K + head
-            push = tl.load(grad_logits + b * S + slot % S, mask=live, other=0.0)
-            kept = tl.load(kept_weights + b * S + slot % S, mask=live, other=0.0)
-            hidden = load_rows(target_terms, b, live, F, FP) + key[None, :]
-            of_key += tl.sum(push[:, None] * tl.exp(tl.minimum(hidden, 0.0)), 0)
-            of_value += tl.sum(kept[:, None] * load_rows(grad_out, b, live, H, HP), 0)
-        of_key *= load_vector(score + (model * K + head) * F, F, FP)
-        tl.store(grad_keys + (row * K + head) * F + column_f, of_key, mask=column_f < F)
-        tl.store(grad_values + (row * K + head) * H + column_h, of_value, mask=column_h < H)
+        of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
+        grad_n += tl.dot(load_rows(grad_keys, row * K + head, live, F, FP), of_key, input_precision=PRECISION)
+        of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
+        value = load_rows(values, row * K + head, live, H, HP)
+        before = before_elu(value, load_rows(grad_values, row * K + head, live, H, HP))
+        grad_n += tl.dot(before, of_value, input_precision=PRECISION)
+    store_rows(grad_neighbours, row, live, grad_n, J, JP)
+
+
+@triton.jit
+def project_backward_weights(
+    neighbours, values, grad_keys, grad_values, grad_key_weight, grad_value_weight, grad_value_bias, U, SHARE,
+    K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
+    ROWS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One head and SHARE pairs: their part of the gradients of its weights."""
+    part, head, model = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    of_key, of_value = tl.zeros((FP, JP), tl.float32), tl.zeros((HP, JP), tl.float32)
+    of_bias = tl.zeros((HP,), tl.float32)
+    for first in range(part * SHARE, tl.minimum((part + 1) * SHARE, U), ROWS):
+        pair = first + tl.arange(0, ROWS)
+        live, row = pair < tl.minimum((part + 1) * SHARE, U), model * U + pair
+        n = load_rows(neighbours, row, live, J, JP)
+        grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
+        value = load_rows(values, row * K + head, live, H, HP)
+        before = before_elu(value, load_rows(grad_values, row * K + head, live, H, HP))
+        of_key += tl.dot(tl.trans(grad_key), n, input_precision=PRECISION)
+        of_value += tl.dot(tl.trans(before), n, input_precision=PRECISION)
+        of_bias += tl.sum(before, 0)
+    at = (model * tl.num_programs(0) + part) * K + head
+    store_weight(grad_key_weight + at * F * J, of_key, F, FP, J, JP)
+    store_weight(grad_value_weight + at * H * J, of_value, H, HP, J, JP)
+    column = tl.arange(0, HP)
+    tl.store(grad_value_bias + at * H + column, of_bias, mask=column < H)
 
 
 @triton.jit
