@@ -32,6 +32,9 @@ class Encoder(nn.Module):
     """
 
     known_paths: Tensor
+    known_relation: Tensor
+    known_position: Tensor
+    known_mask: Tensor
     path_order: Tensor | None
     seed: Tensor
     passes: Tensor
@@ -73,6 +76,8 @@ class Encoder(nn.Module):
         paths, order = possible_paths(num_relations, num_steps)
         self.register_buffer("known_paths", paths, persistent=False)
         self.register_buffer("path_order", order, persistent=False)
+        for name, steps in zip(("relation", "position", "mask"), path_steps(paths, num_relations, num_steps), strict=True):
+            self.register_buffer(f"known_{name}", steps, persistent=False)
         self.register_buffer("seed", torch.tensor(seed))
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64))
 
@@ -132,13 +137,18 @@ class Encoder(nn.Module):
         """n: (U, F')."""
         if self.path_attention == "none":
             return inputs.index_select(0, batch.node_of)
-        relation, position, mask = path_steps(batch.paths, self.num_relations, self.num_steps)  # (E, C)
-        steps = self.steps()[position, relation]  # (E, C, D)
+        relation, position, mask = self._steps_of(batch.paths)  # (E, C)
+        steps = self.steps(position, relation)  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
             owners = batch.target_of.repeat_interleave(len(batch.node_of) // len(batch.target_of))
             return self.paths.forward_for(owners, inputs, batch.node_of, batch.path_of, steps, mask)
         neighbours: Tensor = self.paths(inputs, batch.node_of, batch.path_of, steps, mask)
         return neighbours
+
+    def _steps_of(self, paths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if paths is self.known_paths:
+            return self.known_relation, self.known_position, self.known_mask
+        return path_steps(paths, self.num_relations, self.num_steps)
 
     def _noise(self) -> Noise:
         """Every training pass has noise of its own."""

@@ -32,8 +32,10 @@ class PathSteps(nn.Module):
         nn.init.normal_(self.relation_embeddings.weight, std=1 / math.sqrt(relation_embedding_size))
         self.register_buffer("positions", sinusoids(num_steps + 1, relation_embedding_size), persistent=False)
 
-    def forward(self) -> Tensor:
-        return self.positions[:, None] + self.relation_embeddings.weight  # (C + 1, R̃, D)
+    def forward(self, position: Tensor, relation: Tensor) -> Tensor:
+        table = self.positions[:, None] + self.relation_embeddings.weight  # (C + 1, R̃, D)
+        chosen = position * table.shape[1] + relation
+        return table.flatten(0, 1).index_select(0, chosen.flatten()).view(*chosen.shape, -1)
 
 
 class PathAttention(nn.Module):
@@ -57,7 +59,8 @@ class PathAttention(nn.Module):
         return represent(of_input, of_step, path_weights, node, path)  # (U, F')     n
 
     def weights(self, steps: Tensor, step_mask: Tensor) -> Tensor:
-        return masked_softmax(self.score(steps).squeeze(-1), step_mask)
+        """Every path has a step, so that a plain softmax will do."""
+        return self.score(steps).squeeze(-1).masked_fill(~step_mask, -torch.inf).softmax(-1)
 
 
 class AdaptivePathAttention(PathAttention):

@@ -7,6 +7,7 @@ import triton
 from torch import Tensor
 
 from gatas.nn.ops import triton_kernels as kernels
+from gatas.nn.ops.nadam import Moments
 
 PROGRAMS = 264
 """Programs that sum up gradients on their way: about two for each multiprocessor of a large GPU."""
@@ -285,3 +286,30 @@ def represent_backward(
 def represent_sizes(of_input: Tensor, of_step: Tensor, pairs: int) -> dict[str, int]:
     _, num_paths, num_steps, width = of_step.shape
     return {"V": of_input.shape[1], "E": num_paths, "U": pairs, "C": num_steps, "F": width, "FP": padded(width)}
+
+
+def nadam_step(
+    values: Tensor,
+    gradient: Tensor,
+    moments: Moments,
+    lr: Tensor,
+    l2: Tensor | None,
+    betas: tuple[float, float],
+    eps: float,
+    momentum_decay: float,
+    max_norm: float | None,
+) -> None:
+    """`nadam.nadam_step` in two launches."""
+    size, block = len(values), 1024
+    grid = (triton.cdiv(size, block),)
+    partial = values.new_empty(grid[0])
+    first, second, product, steps = moments
+    launch(
+        kernels.nadam_norm, grid, values, gradient, l2, partial, product, steps, size, betas[0], momentum_decay,
+        L2=l2 is not None, BLOCK=block,
+    )  # fmt: skip
+    launch(
+        kernels.nadam_update, grid, values, gradient, first, second, product, steps, lr, partial, size, grid[0],
+        *betas, eps, momentum_decay, float("inf") if max_norm is None else max_norm,
+        BLOCK=block, PARTIAL=triton.next_power_of_2(grid[0]),
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""One step of NAdam (Dozat, 2016; as in torch) over a flat vector of parameters, with clipping and L2, all in place."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Moments(NamedTuple):
+    """What NAdam remembers."""
+
+    first: Tensor  # (P,)
+    second: Tensor  # (P,)
+    product: Tensor  # () of the momenta so far
+    steps: Tensor  # ()
+
+    @classmethod
+    def of(cls, values: Tensor) -> "Moments":
+        return cls(torch.zeros_like(values), torch.zeros_like(values), values.new_ones(()), values.new_zeros(()))
+
+
+def nadam_step(
+    values: Tensor,
+    gradient: Tensor,
+    moments: Moments,
+    lr: Tensor,
+    l2: Tensor | None,
+    betas: tuple[float, float],
+    eps: float,
+    momentum_decay: float,
+    max_norm: float | None,
+) -> None:
+    """Change values and moments; the gradient may be overwritten."""
+    if values.is_cuda:
+        from gatas.nn.ops import gpu
+
+        gpu.nadam_step(values, gradient, moments, lr, l2, betas, eps, momentum_decay, max_norm)
+        return
+    if l2 is not None:
+        gradient.addcmul_(l2, values)
+    if max_norm is not None:
+        gradient.mul_((max_norm / (gradient.norm() + 1e-6)).clamp_max(1.0))
+    first, second, product, steps = moments
+    steps += 1
+    now, later = (betas[0] * (1 - 0.5 * 0.96 ** ((steps + ahead) * momentum_decay)) for ahead in (0, 1))
+    product *= now
+    first.lerp_(gradient, 1 - betas[0])
+    second.mul_(betas[1]).addcmul_(gradient, gradient, value=1 - betas[1])
+    scale = second.div(1 - betas[1] ** steps).sqrt_().add_(eps)
+    direction = gradient.mul_((1 - now) / (1 - product)).add_(first * (later / (1 - product * later)))
+    values.sub_(direction.mul_(lr).div_(scale))

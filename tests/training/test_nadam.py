@@ -1,0 +1,66 @@
+import pytest
+import torch
+from torch import nn
+
+from gatas.nn.ops import gpu
+from gatas.nn.ops.nadam import Moments
+from gatas.training import NAdam
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def model(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(7, 300), nn.ELU(), nn.Linear(300, 5)).to(DEVICE)
+
+
+def trained(network, optimiser, clip, l2):
+    generator = torch.Generator().manual_seed(1)
+    losses = []
+    for _ in range(30):
+        x, y = (torch.randn(20, size, generator=generator).to(DEVICE) for size in (7, 5))
+        optimiser.zero_grad()
+        loss = (network(x) - y).square().mean()
+        losses.append(loss.item())
+        if l2:
+            loss = loss + sum(l2 * 0.5 * parameter.square().sum() for parameter in network.parameters())
+        loss.backward()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(network.parameters(), clip)
+        optimiser.step()
+    return losses, torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
+
+
+@pytest.mark.parametrize("max_norm", [None, 0.05])
+@pytest.mark.parametrize("l2", [0.0, 0.01])
+def test_steps_are_those_of_torch(max_norm, l2):
+    theirs, ours = model(), model()
+    expected, weights = trained(theirs, torch.optim.NAdam(theirs.parameters(), lr=0.01), max_norm, l2)
+    losses, own = trained(ours, NAdam(ours.parameters(), lr=0.01, max_norm=max_norm, l2=l2), None, 0.0)
+    assert losses == pytest.approx(expected, rel=1e-4) and losses[-1] < losses[0]
+    torch.testing.assert_close(own, weights, rtol=1e-3, atol=2e-5)
+
+
+@pytest.mark.parametrize("max_norm", [None, 0.5])
+@pytest.mark.parametrize("with_l2", [False, True])
+def test_the_gpu_kernel_is_the_same_step(max_norm, with_l2):
+    generator = torch.Generator().manual_seed(3)
+    values = torch.randn(2_500, generator=generator)
+    l2 = torch.rand(2_500, generator=generator) * 0.1 if with_l2 else None
+    slow, quick = NAdam([nn.Parameter(values.clone())], lr=0.01, max_norm=max_norm), values.to(DEVICE)
+    slow.l2, moments = l2, Moments.of(quick)
+    for _ in range(4):
+        gradient = torch.randn(2_500, generator=generator)
+        slow.parameters[0].grad = gradient.clone()
+        slow.step()
+        own = (moments, torch.tensor(0.01, device=DEVICE), None if l2 is None else l2.to(DEVICE))
+        gpu.nadam_step(quick, gradient.to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
+    torch.testing.assert_close(quick.cpu(), slow.values, rtol=1e-4, atol=1e-5)
+
+
+def test_a_parameter_without_a_gradient_and_one_per_l2():
+    parameters = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(2))]
+    optimiser = NAdam(parameters, lr=0.1, l2=[0.0, 0.5])
+    parameters[0].grad = torch.zeros(3)
+    optimiser.step()
+    assert parameters[0].tolist() == [1, 1, 1] and (parameters[1] < 1).all()
