@@ -129,9 +129,9 @@ class Encoder(nn.Module):
         paths, path_of = self.known_paths, self.path_order[path]
         if len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
             return Batch(nodes, target_of, node_of, paths, path_of, None)
-        index = (node_of * len(paths) + path_of).view_as(neighbourhood.node)
+        index = (path_of * len(nodes) + node_of).view_as(neighbourhood.node)  # by path: some are rare, and come together
         pair = torch.arange(len(nodes) * len(paths), device=path.device)
-        return Batch(nodes, target_of, pair // len(paths), paths, pair % len(paths), index)
+        return Batch(nodes, target_of, pair % len(nodes), paths, pair // len(nodes), index)
 
     def _represented(self, inputs: Tensor, batch: "Batch") -> Tensor:
         """n: (U, F')."""

@@ -11,9 +11,8 @@ from torch.nn import functional as F
 
 from gatas.nn.dropout import Dropout
 from gatas.nn.ops import attend
+from gatas.nn.ops.attend_neighbours import Precision, attend_neighbours
 from gatas.nn.ops.dropout import row_words
-from gatas.nn.ops.project import project
-from gatas.nn.ops.tiles import Precision, attend_tiles
 from gatas.sampling import Neighbourhood
 from gatas.sampling.noise import Noise
 
@@ -21,8 +20,8 @@ from gatas.sampling.noise import Noise
 class NeighbourAttention(nn.Module):
     """g scores pairs, d says what they contribute; both for every head.
 
-    Keys and values are made once for each pair that is given. Where every slot has one of its own, a GPU makes them in tiles
-    on the tensor cores and never writes them, at `precision` or, under autocast, in bfloat16.
+    Keys and values are made once for each pair that is given; where every slot has one of its own, a GPU makes them in tiles
+    and never writes them. Its tensor cores work at `precision` or, under autocast, in bfloat16.
     """
 
     precision: Precision = "tf32"
@@ -63,20 +62,22 @@ class NeighbourAttention(nn.Module):
         target_terms = self.hidden_of_target(inputs).view(-1, self.num_heads, self.hidden_size)  # (B, K, F')
         keep = self._kept_weights(targets, neighbourhood, noise) if self.weight_dropout.active else None
         slots = (neighbourhood.log_probability, neighbourhood.mask, keep)
-        if index is None and neighbours.is_cuda and neighbours.dtype != torch.float64:
-            return F.elu(self._in_tiles(target_terms, neighbours, *slots, node, path, noise)).flatten(1)
-        if index is None:
-            index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
-        weights = (self.hidden_of_neighbour.weight, self.value.weight, self.value.bias)
-        keys, values = project(neighbours, *weights, self.num_heads, self.precision)  # (U, K, F'), (U, K, F'')   d
-        values = self.value_dropout(values.flatten(1), noise, node, path).view_as(values)
-        mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
+        if neighbours.is_cuda and neighbours.dtype != torch.float64:
+            mixed = self._on_gpu(target_terms, neighbours, index, *slots, node, path, noise)  # (B, K, F'')
+        else:
+            if index is None:
+                index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
+            keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
+            values = self.value_dropout(F.elu(self.value(neighbours)), noise, node, path)  # (U, K·F'')   d
+            values = values.view(-1, self.num_heads, self.head_size)
+            mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
 
-    def _in_tiles(
+    def _on_gpu(
         self,
         target_terms: Tensor,
         neighbours: Tensor,
+        index: Tensor | None,
         log_probability: Tensor,
         mask: Tensor,
         keep: Tensor | None,
@@ -84,15 +85,16 @@ class NeighbourAttention(nn.Module):
         path: Tensor,
         noise: Noise,
     ) -> Tensor:
-        """The same without keys and values being written."""
+        """The same, with keys and values made by the operator."""
         active = self.value_dropout.active
-        return attend_tiles(
+        return attend_neighbours(
             target_terms,
             neighbours,
             self.hidden_of_neighbour.weight,
             self.score,
             self.value.weight,
             self.value.bias,
+            index,
             log_probability,
             mask,
             keep,

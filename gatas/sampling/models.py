@@ -19,9 +19,10 @@ def fold_models(operator: Any, shared: Sequence[int] = ()) -> None:
             for place, (dim, value) in enumerate(zip(in_dims, arguments, strict=True))
         ]
         results = operator(*folded)
-        several = isinstance(results, tuple)
-        unfolded = tuple(result.unflatten(0, (info.batch_size, -1)) for result in (results if several else (results,)))
-        return (unfolded, (0,) * len(unfolded)) if several else (unfolded[0], 0)
+        if isinstance(results, Tensor):
+            return results.unflatten(0, (info.batch_size, -1)), 0
+        several = type(results)  # a tuple or a list
+        return several(result.unflatten(0, (info.batch_size, -1)) for result in results), several(0 for _ in results)
 
     operator.register_vmap(rule)
 

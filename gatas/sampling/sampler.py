@@ -75,7 +75,8 @@ class NeighbourSampler(nn.Module):
             uniform=self.uniform,
         )
         node, path, step, log_step, mask = drawn
-        return Neighbourhood(node[0], path[0], self._log_probability(step, log_step, mask)[0], mask[0])
+        log_probability = self._log_probability(step, log_step, mask)
+        return Neighbourhood(*(tensor.squeeze(0) for tensor in (node, path, log_probability, mask)))
 
     def coverage(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
         """(B,) the share of P's mass that is in each sample; candidates that the table dropped count as missing."""

@@ -39,6 +39,7 @@ def test_a_gpu_draws_and_represents_what_a_cpu_does():
         torch.manual_seed(0)
         sampler = NeighbourSampler(transitions, 20, seed=5).to(device)
         encoder = Encoder(12, graph.num_relations, num_steps=2, input_noise=0.2, dropout=0.5, seed=5).to(device).train()
+        encoder.neighbours.precision = "ieee"
         drawn = sampler(targets.to(device))
         out = encoder(targets.to(device), drawn, features.to(device))
         out.square().mean().backward()

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from gatas.nn.ops import gpu
 from gatas.nn.ops.attend import attend_torch
+from gatas.nn.ops.attend_neighbours import attend_neighbours, attend_neighbours_torch
 from gatas.nn.ops.dropout import keep_torch, row_words
-from gatas.nn.ops.project import project_torch
 from gatas.nn.ops.represent import represent_torch
-from gatas.nn.ops.tiles import attend_tiles, attend_tiles_torch
 from gatas.sampling.noise import Noise
 from tests.nn.test_attend import NAMES, problem, relative_error
 from tests.transitions.test_properties import no_gpu
@@ -23,7 +22,7 @@ def noise(seed=5, step=3):
     return Noise(torch.tensor(seed, device=DEVICE), torch.tensor(step, device=DEVICE))
 
 
-def tile_problem(batch, sample, heads, width, hidden, head_size, *, seed=0, holes=0.3, dropout=False):
+def neighbour_problem(batch, sample, heads, width, hidden, head_size, pairs=None, *, seed=0, holes=0.3, dropout=False):
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape):
@@ -32,11 +31,12 @@ def tile_problem(batch, sample, heads, width, hidden, head_size, *, seed=0, hole
     mask = torch.rand(batch, sample, generator=generator) >= holes
     tensors = {
         "target_terms": normal(batch, heads, hidden),
-        "neighbours": normal(batch * sample, width),
+        "neighbours": normal(pairs or batch * sample, width),
         "key_weight": normal(heads * hidden, width) / width**0.5,
         "score": normal(heads, hidden) / hidden**0.5,
         "value_weight": normal(heads * head_size, width) / width**0.5,
         "value_bias": normal(heads * head_size),
+        "index": torch.randint(pairs // 2 + 1, (batch, sample), generator=generator) if pairs else None,
         "log_probability": normal(batch, sample).masked_fill(~mask, -torch.inf),
         "mask": mask,
         "keep": (torch.rand(batch, sample, heads, generator=generator) > 0.5) * 2.0 if dropout else None,
@@ -72,34 +72,37 @@ def assert_close(ours, exact, bound):
     width=st.integers(1, 20),
     hidden=st.integers(1, 20),
     head_size=st.integers(1, 9),
+    pairs=st.sampled_from([None, 1, 200]),
     holes=st.sampled_from([0.0, 0.4, 1.0]),
     dropout=st.booleans(),
     seed=st.integers(0, 100),
 )
-def test_tiles_are_the_oracle(batch, sample, heads, width, hidden, head_size, holes, dropout, seed):
-    tensors = tile_problem(batch, sample, heads, width, hidden, head_size, seed=seed, holes=holes, dropout=dropout)
-    exact, settings = outcome(attend_tiles_torch, tensors, torch.float64), {}
+def test_tiles_and_pairs_are_the_oracle(batch, sample, heads, width, hidden, head_size, pairs, holes, dropout, seed):
+    shape = (batch, sample, heads, width, hidden, head_size, pairs)
+    tensors = neighbour_problem(*shape, seed=seed, holes=holes, dropout=dropout)
+    exact, settings = outcome(attend_neighbours_torch, tensors, torch.float64), {}
     if dropout:
-        rows = torch.arange(batch * sample, device=DEVICE)
+        rows = torch.arange(len(tensors["neighbours"]), device=DEVICE)
         kept = keep_torch(noise(), 6, rows, rows * 3, heads * head_size, 0.4).double()
-        exact = outcome(lambda **given: attend_tiles_torch(**given, value_keep=kept), tensors, torch.float64)
+        exact = outcome(lambda **given: attend_neighbours_torch(**given, value_keep=kept), tensors, torch.float64)
         settings = {"words": row_words(noise(), 6, rows, rows * 3), "dropout": 0.4}
-    assert_close(outcome(attend_tiles, tensors, torch.float32, precision="ieee", **settings), exact, EXACT)
+    assert_close(outcome(attend_neighbours, tensors, torch.float32, precision="ieee", **settings), exact, EXACT)
 
 
 @pytest.mark.parametrize(
     ("precision", "bound"), [("ieee", EXACT), ("tf32", TF32), pytest.param("bfloat16", HALF, marks=no_gpu)]
 )
-def test_tiles_at_the_papers_width_are_as_exact_as_the_tensor_cores(precision, bound):
-    tensors = tile_problem(3, 130, 2, 50, 50, 50)
-    exact = outcome(attend_tiles_torch, tensors, torch.float64)
-    assert_close(outcome(attend_tiles, tensors, torch.float32, precision=precision), exact, bound)
+@pytest.mark.parametrize("pairs", [None, 90])
+def test_the_papers_width_is_as_exact_as_the_tensor_cores(precision, bound, pairs):
+    tensors = neighbour_problem(3, 130, 2, 50, 50, 50, pairs)
+    exact = outcome(attend_neighbours_torch, tensors, torch.float64)
+    assert_close(outcome(attend_neighbours, tensors, torch.float32, precision=precision), exact, bound)
 
 
 def test_a_target_without_neighbours_gets_zeros_and_no_gradient():
-    tensors = tile_problem(3, 5, 2, 8, 8, 8, holes=0.0)
+    tensors = neighbour_problem(3, 5, 2, 8, 8, 8, holes=0.0)
     tensors["mask"][1], tensors["log_probability"][1] = False, -torch.inf
-    results = outcome(attend_tiles, tensors, torch.float32, precision="ieee")
+    results = outcome(attend_neighbours, tensors, torch.float32, precision="ieee")
     assert not results["out"][1].any() and not results["target_terms"][1].any() and results["out"][0].any()
 
 
@@ -111,48 +114,34 @@ def test_keys_and_values_of_pairs_give_the_same(dropout):
     batched = [None if single[name] is None else single[name][None] for name in single]
     out, state = gpu.pairs_forward(*batched)
     weights = torch.linspace(-1, 1, out.numel(), device=DEVICE).view_as(out)
-    grads = gpu.pairs_backward(*batched, out, state, weights)
+    grads = gpu.pairs_backward(*batched, out, state, weights, *gpu.slots_by_pair(batched[4], batched[6], 9))
     ours = dict(zip(NAMES, (grad[0] for grad in grads), strict=True))
     assert_close({"out": out[0], **ours}, exact, EXACT)
 
 
-@pytest.mark.parametrize(("precision", "bound"), [("ieee", EXACT), ("tf32", TF32)])
-@pytest.mark.parametrize("num_pairs", [1, 70])
-def test_projected_keys_and_values_are_the_oracle(num_pairs, precision, bound):
-    tensors = tile_problem(num_pairs, 1, 2, 9, 7, 5)
-    names = ("neighbours", "key_weight", "value_weight", "value_bias")
-    tensors = {name: tensors[name] for name in names}
-
-    def both(keys, values):
-        return torch.cat([keys.flatten(1), values.flatten(1)], dim=1)
-
-    exact = outcome(lambda **given: both(*project_torch(*given.values(), 2)), tensors, torch.float64)
-
-    def ours(**given):
-        keys, values = torch.ops.gatas.project(*(tensor[None] for tensor in given.values()), 2, precision)
-        return both(keys[0], values[0])
-
-    assert_close(outcome(ours, tensors, torch.float32), exact, bound)
-
-
-def test_many_models_at_once_are_each_as_alone():
-    several = [tile_problem(3, 20, 2, 9, 9, 9, seed=seed) for seed in range(3)]
+@pytest.mark.parametrize("pairs", [None, 70])
+def test_many_models_at_once_are_each_as_alone(pairs):
+    several = [neighbour_problem(3, 20, 2, 9, 9, 9, pairs, seed=seed) for seed in range(3)]
     single = [
         {name: None if t is None else t.float() if t.is_floating_point() else t for name, t in p.items()} for p in several
     ]
-    alone = torch.stack([attend_tiles(**tensors, precision="ieee") for tensors in single])
+    alone = torch.stack([attend_neighbours(**tensors, precision="ieee") for tensors in single])
     names = [name for name, tensor in single[0].items() if tensor is not None]
     stacked = [torch.stack([tensors[name] for tensors in single]) for name in names]
-    together = torch.vmap(lambda *given: attend_tiles(**dict(zip(names, given, strict=True)), precision="ieee"))(*stacked)
-    torch.testing.assert_close(together, alone)
+    constant = {"index": None} if pairs is None else {}
+
+    def one(*given):
+        return attend_neighbours(**dict(zip(names, given, strict=True)), **constant, precision="ieee")
+
+    torch.testing.assert_close(torch.vmap(one)(*stacked), alone)
 
 
 def test_deterministic_gradients_are_the_same_gradients():
-    tensors = tile_problem(3, 20, 2, 9, 9, 9)
-    quick = outcome(attend_tiles, tensors, torch.float32, precision="ieee")
+    tensors = neighbour_problem(3, 20, 2, 9, 9, 9)
+    quick = outcome(attend_neighbours, tensors, torch.float32, precision="ieee")
     torch.use_deterministic_algorithms(True)
     try:
-        ordered = outcome(attend_tiles, tensors, torch.float32, precision="ieee")
+        ordered = outcome(attend_neighbours, tensors, torch.float32, precision="ieee")
     finally:
         torch.use_deterministic_algorithms(False)
     assert_close(ordered, {name: value.double() for name, value in quick.items()}, EXACT)

@@ -32,7 +32,8 @@ def attend(
     given = (target_terms, keys, score, values, index, log_probability, mask, keep)
     if target_terms.dim() == 4:
         return _attended(*given)
-    return _attended(*(None if tensor is None else tensor[None] for tensor in given))[0]  # type: ignore[arg-type]
+    batched = (None if tensor is None else tensor[None] for tensor in given)
+    return _attended(*batched).squeeze(0)  # type: ignore[arg-type]
 
 
 def _attended(
@@ -128,7 +129,8 @@ def _attend_backward(
         return results
     from gatas.nn.ops import gpu
 
-    return gpu.pairs_backward(*given, out, state, grad_out)
+    groups = gpu.slots_by_pair(index, mask, keys.shape[1])
+    return gpu.pairs_backward(*given, out, state, grad_out, *groups)
 
 
 @_attend_backward.register_fake

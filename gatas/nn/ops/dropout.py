@@ -13,13 +13,13 @@ from gatas.sampling.threads import run_rows
 def keep(noise: Noise, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
     """(R, width) float32: 0 with the given probability, else 1 / (1 - probability). Row r is named by first[r], second[r]."""
     kept: Tensor = _keep(noise.seed[None], noise.step[None], place, first[None], second[None], width, probability)
-    return kept[0]
+    return kept.squeeze(0)
 
 
 def row_words(noise: Noise, place: int, first: Tensor, second: Tensor) -> Tensor:
     """(R, 2) the words that name rows under a stream, for kernels that drop elements themselves."""
     words: Tensor = _row_words(noise.seed[None], noise.step[None], place, first[None], second[None])
-    return words[0]
+    return words.squeeze(0)
 
 
 def threshold_of(probability: float) -> int:

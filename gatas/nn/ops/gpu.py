@@ -16,6 +16,8 @@ PROGRAMS = 264
 PAIRS_FORWARD: dict[str, Any] = {"TILE": 16, "num_warps": 2}
 PAIRS_BACKWARD: dict[str, Any] = {"TILE": 16, "num_warps": 2}
 PAIRS_SUMS: dict[str, Any] = {"TILE": 4, "num_warps": 4}
+ROWS = 64
+"""Pairs that are projected at a time."""
 TILES_FORWARD: dict[str, Any] = {"TILE": 64, "num_warps": 4, "num_stages": 2}
 TILES_BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 4, "num_stages": 2}
 
@@ -72,8 +74,10 @@ def pairs_backward(
     out: Tensor,
     normaliser: Tensor,
     grad_out: Tensor,
+    indptr: Tensor,
+    slots: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of terms, keys, score, values and ln P."""
+    """Gradients of terms, keys, score, values and ln P; `indptr` and `slots` as `slots_by_pair` gives them."""
     models, batch, num_heads, hidden = target_terms.shape
     sizes, head_size = pair_sizes(keys, values, index), values.shape[-1]
     terms, scores = torch.empty_like(target_terms), torch.empty_like(target_terms)
@@ -84,10 +88,10 @@ def pairs_backward(
         target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser, grad_out,
         terms, scores, logits, kept, **sizes, KEEP=keep is not None, **PAIRS_BACKWARD,
     )  # fmt: skip
-    of_keys, of_values = torch.empty_like(keys), torch.empty_like(values)
+    of_keys, of_values = (torch.empty_like(tensor, dtype=torch.float32) for tensor in (keys, values))
     launch(
         kernels.pairs_backward_sums, (sizes["U"], models),
-        target_terms, keys, score, grad_out, logits, kept, *slots_by_pair(index, mask, sizes["U"]), of_keys, of_values,
+        target_terms, keys, score, grad_out, logits, kept, indptr, slots, of_keys, of_values,
         **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H")},
         WF=padded(num_heads * hidden), WH=padded(num_heads * head_size), **PAIRS_SUMS,
     )  # fmt: skip
@@ -111,9 +115,9 @@ def slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[Tensor, 
 
 def tiles_forward(
     target_terms: Tensor,  # (M, B, K, F)
+    score: Tensor,  # (M, K, F)
     neighbours: Tensor,  # (M, B·S, J)
     key_weight: Tensor,  # (M, K·F, J)
-    score: Tensor,  # (M, K, F)
     value_weight: Tensor,  # (M, K·H, J)
     value_bias: Tensor,  # (M, K·H)
     log_probability: Tensor,  # (M, B, S)
@@ -130,7 +134,7 @@ def tiles_forward(
     launch(
         kernels.tiles_forward, (batch * num_heads, models),
         target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-        out, normaliser, round(dropout * 2**32), 1 / (1 - dropout),
+        out, normaliser, *drop(dropout),
         B=batch, S=mask.shape[-1], **weight_sizes(key_weight, value_weight, num_heads),
         **tile_settings(keep, words, precision), **TILES_FORWARD,
     )  # fmt: skip
@@ -139,9 +143,9 @@ def tiles_forward(
 
 def tiles_backward(
     target_terms: Tensor,
+    score: Tensor,
     neighbours: Tensor,
     key_weight: Tensor,
-    score: Tensor,
     value_weight: Tensor,
     value_bias: Tensor,
     log_probability: Tensor,
@@ -154,7 +158,7 @@ def tiles_backward(
     normaliser: Tensor,
     grad_out: Tensor,
 ) -> list[Tensor]:
-    """Gradients of the first seven."""
+    """Gradients of terms, n, weights as they come in the kernel, and ln P."""
     models, batch, num_heads, _ = target_terms.shape
     share, parts = parts_of(batch, PROGRAMS // (models * num_heads))
     apart = torch.are_deterministic_algorithms_enabled()  # heads add to the same n, in any order unless each has its own
@@ -166,7 +170,7 @@ def tiles_backward(
     launch(
         kernels.tiles_backward, (num_heads, parts, models),
         target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-        out, normaliser, grad_out, round(dropout * 2**32), 1 / (1 - dropout),
+        out, normaliser, grad_out, *drop(dropout),
         terms, of_neighbours, of_key, of_score, of_value, of_bias, logits, neighbours.numel() if apart else 0,
         B=batch, S=mask.shape[-1], SHARE=share, **weight_sizes(key_weight, value_weight, num_heads),
         **tile_settings(keep, words, precision), **TILES_BACKWARD,
@@ -189,16 +193,26 @@ def tile_settings(keep: Tensor | None, words: Tensor | None, precision: str) -> 
 
 
 def project_forward(
-    neighbours: Tensor, key_weight: Tensor, value_weight: Tensor, value_bias: Tensor, num_heads: int, precision: str
+    neighbours: Tensor,  # (M, U, J)
+    key_weight: Tensor,
+    value_weight: Tensor,
+    value_bias: Tensor,
+    words: Tensor | None,  # (M, U, 2)
+    dropout: float,
+    precision: str,
+    indptr: Tensor,  # (M, U + 1)
+    num_heads: int,
 ) -> tuple[Tensor, Tensor]:
-    """Keys (M, U, K, F) and values (M, U, K, H) of pairs."""
+    """Keys (M, U, K, F) and values (M, U, K, H) of pairs that slots hold; no more exact than their products, half as wide."""
     models, pairs, _ = neighbours.shape
     sizes = weight_sizes(key_weight, value_weight, num_heads)
-    keys = neighbours.new_empty(models, pairs, num_heads, sizes["F"])
-    values = neighbours.new_empty(models, pairs, num_heads, sizes["H"])
+    kind = torch.float32 if precision == "ieee" else torch.float16
+    keys = neighbours.new_empty(models, pairs, num_heads, sizes["F"], dtype=kind)
+    values = neighbours.new_empty(models, pairs, num_heads, sizes["H"], dtype=kind)
     launch(
-        kernels.project_forward, (triton.cdiv(pairs, 64), num_heads, models),
-        neighbours, key_weight, value_weight, value_bias, keys, values, pairs, **sizes, ROWS=64, PRECISION=precision,
+        kernels.project_forward, (triton.cdiv(pairs, ROWS), num_heads, models),
+        neighbours, key_weight, value_weight, value_bias, words, indptr, keys, values, *drop(dropout), pairs,
+        **sizes, **project_settings(words, precision),
     )  # fmt: skip
     return keys, values
 
@@ -207,28 +221,42 @@ def project_backward(
     neighbours: Tensor,
     key_weight: Tensor,
     value_weight: Tensor,
+    words: Tensor | None,
+    dropout: float,
+    precision: str,
+    indptr: Tensor,
     values: Tensor,
     grad_keys: Tensor,
     grad_values: Tensor,
-    precision: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of n, of both weights and of the values' bias."""
     models, pairs, num_heads, _ = values.shape
-    sizes = weight_sizes(key_weight, value_weight, num_heads)
+    sizes, settings = weight_sizes(key_weight, value_weight, num_heads), project_settings(words, precision)
+    blocks = triton.cdiv(pairs, ROWS)
     of_neighbours = torch.empty_like(neighbours)
     launch(
-        kernels.project_backward, (triton.cdiv(pairs, 64), models),
-        key_weight, value_weight, values, grad_keys, grad_values, of_neighbours, pairs, **sizes, ROWS=64, PRECISION=precision,
+        kernels.project_backward, (blocks, models), key_weight, value_weight, words, indptr, values, grad_keys, grad_values,
+        of_neighbours, *drop(dropout), pairs, **sizes, **settings,
     )  # fmt: skip
-    share, parts = parts_of(pairs, 2 * PROGRAMS // (models * num_heads))
+    share, parts = parts_of(blocks, 2 * PROGRAMS // (models * num_heads))
     of_key, of_value = (tensor.new_empty(models, parts, *tensor.shape[1:]) for tensor in (key_weight, value_weight))
     of_bias = value_weight.new_empty(models, parts, value_weight.shape[1])
     launch(
         kernels.project_backward_weights, (parts, num_heads, models),
-        neighbours, values, grad_keys, grad_values, of_key, of_value, of_bias, pairs,
-        SHARE=share, **sizes, ROWS=64, PRECISION=precision,
+        neighbours, words, indptr, values, grad_keys, grad_values, of_key, of_value, of_bias, *drop(dropout), pairs,
+        SHARE=share * ROWS, **sizes, **settings,
     )  # fmt: skip
     return of_neighbours, of_key.sum(1), of_value.sum(1), of_bias.sum(1)
+
+
+def project_settings(words: Tensor | None, precision: str) -> dict[str, Any]:
+    settings = tile_settings(None, words, precision)
+    return {"ROWS": ROWS, **{name: settings[name] for name in ("DROP", "HALF", "PRECISION")}}
+
+
+def drop(dropout: float) -> tuple[int, float]:
+    """Threshold and scale."""
+    return round(dropout * 2**32), 1 / (1 - dropout)
 
 
 def fill_keep(

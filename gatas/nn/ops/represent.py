@@ -19,7 +19,7 @@ def represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Ten
         return represent_torch(of_input, of_step, path_weights, node, path)
     given = (of_input.float(), of_step.float(), path_weights.float(), node, path)
     neighbours: Tensor = _represent(*(tensor.contiguous()[None] for tensor in given))
-    return neighbours[0]
+    return neighbours.squeeze(0)
 
 
 def represent_torch(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:

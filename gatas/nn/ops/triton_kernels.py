@@ -20,7 +20,7 @@ def load_rows(base, rows, live, width: tl.constexpr, padded: tl.constexpr):
     """A tile of rows, zeros where not live and beyond the width."""
     column = tl.arange(0, padded)
     inside = live[:, None] & (column < width)[None, :]
-    return tl.load(base + rows[:, None] * width + column[None, :], mask=inside, other=0.0)
+    return tl.load(base + rows[:, None] * width + column[None, :], mask=inside, other=0.0).to(tl.float32)
 
 
 @triton.jit
@@ -179,7 +179,7 @@ def pairs_backward_sums(
     first, last = tl.load(indptr + model * (U + 1) + pair), tl.load(indptr + model * (U + 1) + pair + 1)
     column_f, column_h = tl.arange(0, WF), tl.arange(0, WH)
     inside_f, inside_h = column_f < K * F, column_h < K * H
-    key = tl.load(keys + (model * U + pair) * K * F + column_f, mask=inside_f, other=0.0)
+    key = tl.load(keys + (model * U + pair) * K * F + column_f, mask=inside_f, other=0.0).to(tl.float32)
     of_key, of_value = tl.zeros((WF,), tl.float32), tl.zeros((WH,), tl.float32)
     for start in range(first, last, TILE):
         at = start + tl.arange(0, TILE)
@@ -307,77 +307,102 @@ def store_weight(base, values, rows: tl.constexpr, padded_rows: tl.constexpr, wi
 
 
 @triton.jit
+def holds_nothing(indptr, model, first, U, ROWS: tl.constexpr):
+    """Whether no slot holds any pair of a block."""
+    begin = indptr + model * (U + 1)
+    return tl.load(begin + first) == tl.load(begin + tl.minimum(first + ROWS, U))
+
+
+@triton.jit
 def project_forward(
-    neighbours, key_weight, value_weight, value_bias, keys, values, U,
+    neighbours, key_weight, value_weight, value_bias, words, indptr, keys, values, threshold, scale, U,
     K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    ROWS: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """A block of pairs and one head: keys n · Wᵀ and values ELU(n · Wᵀ + bias)."""
+    """A block of pairs and one head: keys n · Wᵀ, and values ELU(n · Wᵀ + bias) with dropout."""
     model, head = tl.program_id(2).to(tl.int64), tl.program_id(1)
+    if holds_nothing(indptr, model, tl.program_id(0) * ROWS, U, ROWS):
+        return
     pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     live, row = pair < U, model * U + pair
     n = load_rows(neighbours, row, live, J, JP)
     of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
-    store_rows(keys, row * K + head, live, tl.dot(n, tl.trans(of_key), input_precision=PRECISION), F, FP)
+    store_rows(keys, row * K + head, live, product(n, tl.trans(of_key), HALF, PRECISION), F, FP)
     of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
     bias = load_vector(value_bias + (model * K + head) * H, H, HP)
-    value = elu(tl.dot(n, tl.trans(of_value), input_precision=PRECISION) + bias[None, :])
+    value = elu(product(n, tl.trans(of_value), HALF, PRECISION) + bias[None, :])
+    if DROP:
+        value = value * kept_values(words, row, live, head, threshold, scale, H, HP)
     store_rows(values, row * K + head, live, value, H, HP)
 
 
 @triton.jit
 def store_rows(base, rows, live, values, width: tl.constexpr, padded: tl.constexpr):
+    """Rows of a tile; what float16 cannot hold becomes the largest that it can."""
     column = tl.arange(0, padded)
-    tl.store(base + rows[:, None] * width + column[None, :], values, mask=live[:, None] & (column < width)[None, :])
+    if base.dtype.element_ty == tl.float16:
+        values = tl.minimum(tl.maximum(values, -65504.0), 65504.0)
+    place = base + rows[:, None] * width + column[None, :]
+    tl.store(place, values.to(base.dtype.element_ty), mask=live[:, None] & (column < width)[None, :])
 
 
 @triton.jit
-def before_elu(value, gradient):
-    """The gradient before an ELU, from what it gave."""
+def before_elu(
+    values, grad_values, words, row, live, head, threshold, scale,
+    K: tl.constexpr, H: tl.constexpr, HP: tl.constexpr, DROP: tl.constexpr,
+):  # fmt: skip
+    """The gradient before dropout and ELU, from what they gave."""
+    value, gradient = load_rows(values, row * K + head, live, H, HP), load_rows(grad_values, row * K + head, live, H, HP)
+    if DROP:
+        value = value / scale
+        gradient = gradient * kept_values(words, row, live, head, threshold, scale, H, HP)
     return tl.where(value > 0, gradient, gradient * (value + 1))
 
 
 @triton.jit
 def project_backward(
-    key_weight, value_weight, values, grad_keys, grad_values, grad_neighbours, U,
+    key_weight, value_weight, words, indptr, values, grad_keys, grad_values, grad_neighbours, threshold, scale, U,
     K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    ROWS: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A block of pairs, one head after another: the gradient of n."""
     model = tl.program_id(1).to(tl.int64)
     pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     live, row = pair < U, model * U + pair
     grad_n = tl.zeros((ROWS, JP), tl.float32)
+    if holds_nothing(indptr, model, tl.program_id(0) * ROWS, U, ROWS):
+        store_rows(grad_neighbours, row, live, grad_n, J, JP)
+        return
     for head in range(K):
         of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
-        grad_n += tl.dot(load_rows(grad_keys, row * K + head, live, F, FP), of_key, input_precision=PRECISION)
         of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
-        value = load_rows(values, row * K + head, live, H, HP)
-        before = before_elu(value, load_rows(grad_values, row * K + head, live, H, HP))
-        grad_n += tl.dot(before, of_value, input_precision=PRECISION)
+        grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
+        before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HP, DROP)
+        grad_n += product(grad_key, of_key, HALF, PRECISION) + product(before, of_value, HALF, PRECISION)
     store_rows(grad_neighbours, row, live, grad_n, J, JP)
 
 
 @triton.jit
 def project_backward_weights(
-    neighbours, values, grad_keys, grad_values, grad_key_weight, grad_value_weight, grad_value_bias, U, SHARE,
+    neighbours, words, indptr, values, grad_keys, grad_values, grad_key_weight, grad_value_weight, grad_value_bias,
+    threshold, scale, U, SHARE,
     K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    ROWS: tl.constexpr, PRECISION: tl.constexpr,
+    ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One head and SHARE pairs: their part of the gradients of its weights."""
+    """One head and SHARE pairs, a multiple of ROWS: their part of the gradients of its weights."""
     part, head, model = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     of_key, of_value = tl.zeros((FP, JP), tl.float32), tl.zeros((HP, JP), tl.float32)
     of_bias = tl.zeros((HP,), tl.float32)
     for first in range(part * SHARE, tl.minimum((part + 1) * SHARE, U), ROWS):
-        pair = first + tl.arange(0, ROWS)
-        live, row = pair < tl.minimum((part + 1) * SHARE, U), model * U + pair
-        n = load_rows(neighbours, row, live, J, JP)
-        grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
-        value = load_rows(values, row * K + head, live, H, HP)
-        before = before_elu(value, load_rows(grad_values, row * K + head, live, H, HP))
-        of_key += tl.dot(tl.trans(grad_key), n, input_precision=PRECISION)
-        of_value += tl.dot(tl.trans(before), n, input_precision=PRECISION)
-        of_bias += tl.sum(before, 0)
+        if not holds_nothing(indptr, model, first, U, ROWS):
+            pair = first + tl.arange(0, ROWS)
+            live, row = pair < U, model * U + pair
+            n = load_rows(neighbours, row, live, J, JP)
+            grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
+            before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HP, DROP)
+            of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
+            of_value += product(tl.trans(before), n, HALF, PRECISION)
+            of_bias += tl.sum(before, 0)
     at = (model * tl.num_programs(0) + part) * K + head
     store_weight(grad_key_weight + at * F * J, of_key, F, FP, J, JP)
     store_weight(grad_value_weight + at * H * J, of_value, H, HP, J, JP)
