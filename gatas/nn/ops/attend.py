@@ -99,7 +99,7 @@ def _attend(
         return results
     from gatas.nn.ops import gpu
 
-    return gpu.pairs_forward(*given)
+    return gpu.pairs_forward(*given, values.shape[-1])
 
 
 @_attend.register_fake

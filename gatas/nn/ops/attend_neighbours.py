@@ -87,7 +87,8 @@ def _attend_neighbours(
         return [*gpu.tiles_forward(target_terms, score, *weights, *slots, words, dropout, precision)]
     groups = gpu.slots_by_pair(index, mask, neighbours.shape[1])
     keys, values = gpu.project_forward(*weights, words, dropout, precision, groups[0], score.shape[1])
-    return [*gpu.pairs_forward(target_terms, keys, score, values, index, *slots), keys, values, *groups]
+    head_size = value_weight.shape[1] // score.shape[1]
+    return [*gpu.pairs_forward(target_terms, keys, score, values, index, *slots, head_size), keys, values, *groups]
 
 
 @_attend_neighbours.register_fake
@@ -99,7 +100,7 @@ def _(*given: Any) -> list[Tensor]:
     results = [new(models, batch, num_heads, head_size), new(models, batch, num_heads)]
     if index is None:
         return results
-    pairwise = [new(models, pairs, num_heads, width, dtype=kind) for width in (hidden, head_size)]
+    pairwise = [new(models, pairs, num_heads, -(-width // 8) * 8, dtype=kind) for width in (hidden, head_size)]
     return [*results, *pairwise, index.new_empty(models, pairs + 1), index.new_empty(models, index[0].numel())]
 
 

@@ -13,11 +13,10 @@ PROGRAMS = 264
 """Programs that sum up gradients on their way: about two for each multiprocessor of a large GPU."""
 
 # Tiles and warps, measured at PPI's shape on an H200.
-PAIRS_FORWARD: dict[str, Any] = {"TILE": 16, "num_warps": 2}
-PAIRS_BACKWARD: dict[str, Any] = {"TILE": 16, "num_warps": 2}
-PAIRS_SUMS: dict[str, Any] = {"TILE": 4, "num_warps": 4}
-ROWS = 64
-"""Pairs that are projected at a time."""
+PAIRS_FORWARD: dict[str, Any] = {"TILE": 32, "num_warps": 1}
+PAIRS_BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 1}
+PAIRS_SUMS: dict[str, Any] = {"num_warps": 2}
+PROJECT: dict[str, Any] = {"ROWS": 64, "num_warps": 8}
 TILES_FORWARD: dict[str, Any] = {"TILE": 64, "num_warps": 4, "num_stages": 2}
 TILES_BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 4, "num_stages": 2}
 
@@ -49,15 +48,16 @@ def pairs_forward(
     log_probability: Tensor,
     mask: Tensor,
     keep: Tensor | None,  # (M, B, S, K)
+    head_size: int,
 ) -> tuple[Tensor, Tensor]:
     """(M, B, K, H) and the logarithm of each softmax's denominator, (M, B, K)."""
     models, batch, num_heads, _ = target_terms.shape
-    out = target_terms.new_empty(models, batch, num_heads, values.shape[-1])
+    out = target_terms.new_empty(models, batch, num_heads, head_size)
     normaliser = target_terms.new_empty(models, batch, num_heads)
     launch(
         kernels.pairs_forward, (batch * num_heads, models),
         target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser,
-        **pair_sizes(keys, values, index), KEEP=keep is not None, **PAIRS_FORWARD,
+        **pair_sizes(target_terms, out, keys, values, index), KEEP=keep is not None, **PAIRS_FORWARD,
     )  # fmt: skip
     return out, normaliser
 
@@ -79,7 +79,7 @@ def pairs_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of terms, keys, score, values and ln P; `indptr` and `slots` as `slots_by_pair` gives them."""
     models, batch, num_heads, hidden = target_terms.shape
-    sizes, head_size = pair_sizes(keys, values, index), values.shape[-1]
+    sizes, head_size = pair_sizes(target_terms, out, keys, values, index), out.shape[-1]
     terms, scores = torch.empty_like(target_terms), torch.empty_like(target_terms)
     logits = target_terms.new_empty(*index.shape, num_heads)
     kept = torch.empty_like(logits)
@@ -88,20 +88,22 @@ def pairs_backward(
         target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser, grad_out,
         terms, scores, logits, kept, **sizes, KEEP=keep is not None, **PAIRS_BACKWARD,
     )  # fmt: skip
-    of_keys, of_values = (torch.empty_like(tensor, dtype=torch.float32) for tensor in (keys, values))
+    of_keys, of_values = (out.new_empty(*keys.shape[:3], width) for width in (hidden, head_size))
     launch(
         kernels.pairs_backward_sums, (sizes["U"], models),
         target_terms, keys, score, grad_out, logits, kept, indptr, slots, of_keys, of_values,
-        **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H")},
+        **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H", "FS")},
         WF=padded(num_heads * hidden), WH=padded(num_heads * head_size), **PAIRS_SUMS,
     )  # fmt: skip
     return terms, of_keys, scores.sum(1), of_values, logits.sum(-1)
 
 
-def pair_sizes(keys: Tensor, values: Tensor, index: Tensor) -> dict[str, int]:
-    hidden, head_size = keys.shape[-1], values.shape[-1]
-    names = ("B", "S", "U", "K", "F", "H", "FP", "HP")
-    sizes = (*index.shape[1:], *keys.shape[1:], head_size, padded(hidden), padded(head_size))
+def pair_sizes(target_terms: Tensor, out: Tensor, keys: Tensor, values: Tensor, index: Tensor) -> dict[str, int]:
+    """FS and HS are the widths that keys and values are stored in, which may be padded with zeros."""
+    names = ("B", "S", "U", "K", "F", "H", "FS", "HS", "FP", "HP")
+    widths = (target_terms.shape[-1], out.shape[-1])
+    stored = (keys.shape[-1], values.shape[-1])
+    sizes = (*index.shape[1:], *keys.shape[1:3], *widths, *stored, *(padded(width) for width in widths))
     return dict(zip(names, sizes, strict=True))
 
 
@@ -203,14 +205,13 @@ def project_forward(
     indptr: Tensor,  # (M, U + 1)
     num_heads: int,
 ) -> tuple[Tensor, Tensor]:
-    """Keys (M, U, K, F) and values (M, U, K, H) of pairs that slots hold; no more exact than their products, half as wide."""
+    """Keys (M, U, K, FS) and values (M, U, K, HS) of pairs that slots hold, in float16 if products are no more exact."""
     models, pairs, _ = neighbours.shape
-    sizes = weight_sizes(key_weight, value_weight, num_heads)
+    sizes = project_sizes(key_weight, value_weight, num_heads)
     kind = torch.float32 if precision == "ieee" else torch.float16
-    keys = neighbours.new_empty(models, pairs, num_heads, sizes["F"], dtype=kind)
-    values = neighbours.new_empty(models, pairs, num_heads, sizes["H"], dtype=kind)
+    keys, values = (neighbours.new_empty(models, pairs, num_heads, sizes[name], dtype=kind) for name in ("FS", "HS"))
     launch(
-        kernels.project_forward, (triton.cdiv(pairs, ROWS), num_heads, models),
+        kernels.project_forward, (triton.cdiv(pairs, PROJECT["ROWS"]), num_heads, models),
         neighbours, key_weight, value_weight, value_bias, words, indptr, keys, values, *drop(dropout), pairs,
         **sizes, **project_settings(words, precision),
     )  # fmt: skip
@@ -231,8 +232,8 @@ def project_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of n, of both weights and of the values' bias."""
     models, pairs, num_heads, _ = values.shape
-    sizes, settings = weight_sizes(key_weight, value_weight, num_heads), project_settings(words, precision)
-    blocks = triton.cdiv(pairs, ROWS)
+    sizes, settings = project_sizes(key_weight, value_weight, num_heads), project_settings(words, precision)
+    blocks = triton.cdiv(pairs, PROJECT["ROWS"])
     of_neighbours = torch.empty_like(neighbours)
     launch(
         kernels.project_backward, (blocks, models), key_weight, value_weight, words, indptr, values, grad_keys, grad_values,
@@ -244,14 +245,20 @@ def project_backward(
     launch(
         kernels.project_backward_weights, (parts, num_heads, models),
         neighbours, words, indptr, values, grad_keys, grad_values, of_key, of_value, of_bias, *drop(dropout), pairs,
-        SHARE=share * ROWS, **sizes, **settings,
+        SHARE=share * PROJECT["ROWS"], **sizes, **settings,
     )  # fmt: skip
     return of_neighbours, of_key.sum(1), of_value.sum(1), of_bias.sum(1)
 
 
+def project_sizes(key_weight: Tensor, value_weight: Tensor, num_heads: int) -> dict[str, int]:
+    """FS and HS: widths are padded to multiples of eight, so that loads are 16 bytes wide."""
+    sizes = weight_sizes(key_weight, value_weight, num_heads)
+    return {**sizes, "FS": -(-sizes["F"] // 8) * 8, "HS": -(-sizes["H"] // 8) * 8}
+
+
 def project_settings(words: Tensor | None, precision: str) -> dict[str, Any]:
     settings = tile_settings(None, words, precision)
-    return {"ROWS": ROWS, **{name: settings[name] for name in ("DROP", "HALF", "PRECISION")}}
+    return {**PROJECT, **{name: settings[name] for name in ("DROP", "HALF", "PRECISION")}}
 
 
 def drop(dropout: float) -> tuple[int, float]:

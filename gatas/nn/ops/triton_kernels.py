@@ -71,8 +71,8 @@ def slot_rows(index, mask, b, slot, S, offset):
 @triton.jit
 def pairs_forward(
     target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser,
-    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    TILE: tl.constexpr, KEEP: tl.constexpr,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, HS: tl.constexpr,
+    FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     """One target and head: logits, online softmax and Σ α V over tiles of the sample, the next tile always on its way."""
     model, at = tl.program_id(1).to(tl.int64), tl.program_id(0)
@@ -83,11 +83,11 @@ def pairs_forward(
     mixed = tl.zeros((HP,), tl.float32)
     slot = tl.arange(0, TILE)
     row, live = slot_rows(index, mask, b, slot, S, model * U)
-    key, value = load_rows(keys, row * K + head, live, F, FP), load_rows(values, row * K + head, live, H, HP)
+    key, value = load_rows(keys, row * K + head, live, FS, FP), load_rows(values, row * K + head, live, HS, HP)
     next_row, next_live = slot_rows(index, mask, b, slot + TILE, S, model * U)
     for first in range(0, S, TILE):
-        next_key = load_rows(keys, next_row * K + head, next_live, F, FP)
-        next_value = load_rows(values, next_row * K + head, next_live, H, HP)
+        next_key = load_rows(keys, next_row * K + head, next_live, FS, FP)
+        next_value = load_rows(values, next_row * K + head, next_live, HS, HP)
         far_row, far_live = slot_rows(index, mask, b, first + slot + 2 * TILE, S, model * U)
         logit = tl.sum(weight[None, :] * elu(term[None, :] + key), 1)
         logit += tl.load(log_probability + b * S + first + slot, mask=live, other=-float("inf"))
@@ -124,8 +124,8 @@ def finish(top, together, mixed, out, normaliser, at, H: tl.constexpr, HP: tl.co
 def pairs_backward(
     target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser, grad_out,
     grad_terms, grad_score, grad_logits, kept_weights,
-    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    TILE: tl.constexpr, KEEP: tl.constexpr,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, HS: tl.constexpr,
+    FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     """One target and head: gradients of its terms, its logits and, its part of them, the score."""
     model, at = tl.program_id(1).to(tl.int64), tl.program_id(0)
@@ -137,13 +137,9 @@ def pairs_backward(
     together = tl.load(normaliser + b * K + head)
     grad_term, grad_weight = tl.zeros((FP,), tl.float32), tl.zeros((FP,), tl.float32)
     slot = tl.arange(0, TILE)
-    row, live = slot_rows(index, mask, b, slot, S, model * U)
-    key, value = load_rows(keys, row * K + head, live, F, FP), load_rows(values, row * K + head, live, H, HP)
-    next_row, next_live = slot_rows(index, mask, b, slot + TILE, S, model * U)
     for first in range(0, S, TILE):
-        next_key = load_rows(keys, next_row * K + head, next_live, F, FP)
-        next_value = load_rows(values, next_row * K + head, next_live, H, HP)
-        far_row, far_live = slot_rows(index, mask, b, first + slot + 2 * TILE, S, model * U)
+        row, live = slot_rows(index, mask, b, first + slot, S, model * U)
+        key, value = load_rows(keys, row * K + head, live, FS, FP), load_rows(values, row * K + head, live, HS, HP)
         hidden = term[None, :] + key
         slope = tl.exp(tl.minimum(hidden, 0.0))  # ELU′
         active = tl.where(hidden > 0, hidden, slope - 1)
@@ -159,8 +155,6 @@ def pairs_backward(
         tl.store(kept_weights + place, kept, mask=first + slot < S)
         grad_weight += tl.sum(push[:, None] * active, 0)
         grad_term += tl.sum(push[:, None] * slope, 0)
-        key, value, live = next_key, next_value, next_live
-        next_row, next_live = far_row, far_live
     column = tl.arange(0, FP)
     tl.store(grad_terms + (b * K + head) * F + column, weight * grad_term, mask=column < F)
     tl.store(grad_score + (b * K + head) * F + column, grad_weight, mask=column < F)
@@ -169,7 +163,7 @@ def pairs_backward(
 @triton.jit
 def pairs_backward_sums(
     target_terms, keys, score, grad_out, grad_logits, kept_weights, indptr, slots, grad_keys, grad_values,
-    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, WF: tl.constexpr, WH: tl.constexpr, TILE: tl.constexpr,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, WF: tl.constexpr, WH: tl.constexpr,
 ):  # fmt: skip
     """One pair, all heads side by side: gradients of its keys and values, over the slots that hold it, in their order.
 
@@ -179,27 +173,23 @@ def pairs_backward_sums(
     first, last = tl.load(indptr + model * (U + 1) + pair), tl.load(indptr + model * (U + 1) + pair + 1)
     column_f, column_h = tl.arange(0, WF), tl.arange(0, WH)
     inside_f, inside_h = column_f < K * F, column_h < K * H
-    key = tl.load(keys + (model * U + pair) * K * F + column_f, mask=inside_f, other=0.0).to(tl.float32)
+    place = (model * U + pair) * K * FS + (column_f // F) * FS + column_f % F
+    key = tl.load(keys + place, mask=inside_f, other=0.0).to(tl.float32)
     of_key, of_value = tl.zeros((WF,), tl.float32), tl.zeros((WH,), tl.float32)
-    for start in range(first, last, TILE):
-        at = start + tl.arange(0, TILE)
-        live = at < last
-        slot = tl.load(slots + model * B * S + at, mask=live, other=0)
-        b, slot = model * B + slot // S, (model * B * S + slot) * K
-        hidden = load_rows(target_terms, b, live, K * F, WF) + key[None, :]
-        push = spread(grad_logits, slot, column_f // F, live, inside_f)
-        of_key += tl.sum(push * tl.exp(tl.minimum(hidden, 0.0)), 0)
-        kept = spread(kept_weights, slot, column_h // H, live, inside_h)
-        of_value += tl.sum(kept * load_rows(grad_out, b, live, K * H, WH), 0)
+    slots += model * B * S
+    slot = tl.load(slots + first, mask=first < last, other=0)
+    for at in range(first, last):
+        next_slot = tl.load(slots + at + 1, mask=at + 1 < last, other=0)  # on its way while this one is worked on
+        b, place = model * B + slot // S, (model * B * S + slot) * K
+        hidden = tl.load(target_terms + b * K * F + column_f, mask=inside_f, other=0.0) + key
+        push = tl.load(grad_logits + place + column_f // F, mask=inside_f, other=0.0)
+        kept = tl.load(kept_weights + place + column_h // H, mask=inside_h, other=0.0)
+        of_key += push * tl.exp(tl.minimum(hidden, 0.0))
+        of_value += kept * tl.load(grad_out + b * K * H + column_h, mask=inside_h, other=0.0)
+        slot = next_slot
     of_key *= tl.load(score + model * K * F + column_f, mask=inside_f, other=0.0)
     tl.store(grad_keys + (model * U + pair) * K * F + column_f, of_key, mask=inside_f)
     tl.store(grad_values + (model * U + pair) * K * H + column_h, of_value, mask=inside_h)
-
-
-@triton.jit
-def spread(base, slot, head, live, inside):
-    """A number per slot and head, repeated over the head's columns."""
-    return tl.load(base + slot[:, None] + head[None, :], mask=live[:, None] & inside[None, :], other=0.0)
 
 
 @triton.jit
@@ -317,7 +307,7 @@ def holds_nothing(indptr, model, first, U, ROWS: tl.constexpr):
 def project_forward(
     neighbours, key_weight, value_weight, value_bias, words, indptr, keys, values, threshold, scale, U,
     K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+    FS: tl.constexpr, HS: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A block of pairs and one head: keys n · Wᵀ, and values ELU(n · Wᵀ + bias) with dropout."""
     model, head = tl.program_id(2).to(tl.int64), tl.program_id(1)
@@ -327,13 +317,13 @@ def project_forward(
     live, row = pair < U, model * U + pair
     n = load_rows(neighbours, row, live, J, JP)
     of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
-    store_rows(keys, row * K + head, live, product(n, tl.trans(of_key), HALF, PRECISION), F, FP)
+    store_rows(keys, row * K + head, live, product(n, tl.trans(of_key), HALF, PRECISION), FS, FP)
     of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
     bias = load_vector(value_bias + (model * K + head) * H, H, HP)
     value = elu(product(n, tl.trans(of_value), HALF, PRECISION) + bias[None, :])
     if DROP:
         value = value * kept_values(words, row, live, head, threshold, scale, H, HP)
-    store_rows(values, row * K + head, live, value, H, HP)
+    store_rows(values, row * K + head, live, value, HS, HP)
 
 
 @triton.jit
@@ -349,10 +339,11 @@ def store_rows(base, rows, live, values, width: tl.constexpr, padded: tl.constex
 @triton.jit
 def before_elu(
     values, grad_values, words, row, live, head, threshold, scale,
-    K: tl.constexpr, H: tl.constexpr, HP: tl.constexpr, DROP: tl.constexpr,
+    K: tl.constexpr, H: tl.constexpr, HS: tl.constexpr, HP: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """The gradient before dropout and ELU, from what they gave."""
-    value, gradient = load_rows(values, row * K + head, live, H, HP), load_rows(grad_values, row * K + head, live, H, HP)
+    value = load_rows(values, row * K + head, live, HS, HP)
+    gradient = load_rows(grad_values, row * K + head, live, H, HP)
     if DROP:
         value = value / scale
         gradient = gradient * kept_values(words, row, live, head, threshold, scale, H, HP)
@@ -363,7 +354,7 @@ def before_elu(
 def project_backward(
     key_weight, value_weight, words, indptr, values, grad_keys, grad_values, grad_neighbours, threshold, scale, U,
     K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+    FS: tl.constexpr, HS: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A block of pairs, one head after another: the gradient of n."""
     model = tl.program_id(1).to(tl.int64)
@@ -377,7 +368,7 @@ def project_backward(
         of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
         of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
         grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
-        before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HP, DROP)
+        before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HS, HP, DROP)
         grad_n += product(grad_key, of_key, HALF, PRECISION) + product(before, of_value, HALF, PRECISION)
     store_rows(grad_neighbours, row, live, grad_n, J, JP)
 
@@ -387,7 +378,7 @@ def project_backward_weights(
     neighbours, words, indptr, values, grad_keys, grad_values, grad_key_weight, grad_value_weight, grad_value_bias,
     threshold, scale, U, SHARE,
     K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+    FS: tl.constexpr, HS: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One head and SHARE pairs, a multiple of ROWS: their part of the gradients of its weights."""
     part, head, model = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
@@ -399,7 +390,7 @@ def project_backward_weights(
             live, row = pair < U, model * U + pair
             n = load_rows(neighbours, row, live, J, JP)
             grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
-            before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HP, DROP)
+            before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HS, HP, DROP)
             of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
             of_value += product(tl.trans(before), n, HALF, PRECISION)
             of_bias += tl.sum(before, 0)
