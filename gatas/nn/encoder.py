@@ -1,5 +1,6 @@
 """`Encoder`: from targets, their sampled neighbourhoods and features to representations (§3.2, §3.5)."""
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import torch
@@ -100,13 +101,12 @@ class Encoder(nn.Module):
         else:
             batch = distinct_ones(targets, neighbourhood, share=self.path_attention != "mlp")
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
-        neighbours = self._represented(inputs, batch)
-        node, path = batch.nodes[batch.node_of], batch.paths[batch.path_of]
-        neighbours = self.pair_dropout(neighbours, noise, node, path)  # (U, F')   n
+        neighbours = self._represented(inputs, batch)  # (U, F')   n
+        names = batch.names() if self.pair_dropout.active else None
+        if names is not None:
+            neighbours = self.pair_dropout(neighbours, noise, *names)
         of_targets = inputs.index_select(0, batch.target_of)
-        representations: Tensor = self.neighbours(
-            of_targets, neighbours, batch.index, neighbourhood, targets, node, path, noise
-        )
+        representations: Tensor = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, names, noise)
         return representations
 
     def _all_nodes(self, targets: Tensor, features: Tensor | None) -> tuple[Tensor, int]:
@@ -129,9 +129,9 @@ class Encoder(nn.Module):
         paths, path_of = self.known_paths, self.path_order[path]
         if len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
             return Batch(nodes, target_of, node_of, paths, path_of, None)
-        index = (path_of * len(nodes) + node_of).view_as(neighbourhood.node)  # by path: some are rare, and come together
-        pair = torch.arange(len(nodes) * len(paths), device=path.device)
-        return Batch(nodes, target_of, pair % len(nodes), paths, pair // len(nodes), index)
+        index = (path_of * len(nodes) + node_of).view_as(neighbourhood.node)
+        node_of, path_of = all_pairs(len(nodes), len(paths), path.device)
+        return Batch(nodes, target_of, node_of, paths, path_of, index)
 
     def _represented(self, inputs: Tensor, batch: "Batch") -> Tensor:
         """n: (U, F')."""
@@ -173,6 +173,17 @@ class Batch(NamedTuple):
     paths: Tensor  # (E,)
     path_of: Tensor  # (U,) which of the paths
     index: Tensor | None  # (B, S) which pair each slot holds; None: U = B·S, its own
+
+    def names(self) -> tuple[Tensor, Tensor]:
+        """The node and the path of each pair, which dropout is keyed by."""
+        return self.nodes[self.node_of], self.paths[self.path_of]
+
+
+@lru_cache(maxsize=8)
+def all_pairs(num_nodes: int, num_paths: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """(U,) which node and which path each pair has, by path: some are rare, and come together."""
+    pair = torch.arange(num_nodes * num_paths, device=device)
+    return pair % num_nodes, pair // num_nodes
 
 
 def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool) -> Batch:

@@ -54,21 +54,21 @@ class NeighbourAttention(nn.Module):
         neighbours: Tensor,  # (U, F')      n
         index: Tensor | None,  # (B, S)     which pair each slot holds; None: U = B·S, its own
         neighbourhood: Neighbourhood,
-        targets: Tensor,  # (B,)            names of targets and pairs, which dropout is keyed by
-        node: Tensor,  # (U,)
-        path: Tensor,  # (U,)
+        targets: Tensor,  # (B,)
+        names: tuple[Tensor, Tensor] | None,  # (U,), (U,) node and path of each pair, if dropout is active
         noise: Noise,
     ) -> Tensor:
         target_terms = self.hidden_of_target(inputs).view(-1, self.num_heads, self.hidden_size)  # (B, K, F')
         keep = self._kept_weights(targets, neighbourhood, noise) if self.weight_dropout.active else None
         slots = (neighbourhood.log_probability, neighbourhood.mask, keep)
         if neighbours.is_cuda and neighbours.dtype != torch.float64:
-            mixed = self._on_gpu(target_terms, neighbours, index, *slots, node, path, noise)  # (B, K, F'')
+            mixed = self._on_gpu(target_terms, neighbours, index, *slots, names, noise)  # (B, K, F'')
         else:
             if index is None:
                 index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
             keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
-            values = self.value_dropout(F.elu(self.value(neighbours)), noise, node, path)  # (U, K·F'')   d
+            values = F.elu(self.value(neighbours))  # (U, K·F'')   d
+            values = values if names is None else self.value_dropout(values, noise, *names)
             values = values.view(-1, self.num_heads, self.head_size)
             mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
@@ -81,12 +81,10 @@ class NeighbourAttention(nn.Module):
         log_probability: Tensor,
         mask: Tensor,
         keep: Tensor | None,
-        node: Tensor,
-        path: Tensor,
+        names: tuple[Tensor, Tensor] | None,
         noise: Noise,
     ) -> Tensor:
         """The same, with keys and values made by the operator."""
-        active = self.value_dropout.active
         return attend_neighbours(
             target_terms,
             neighbours,
@@ -98,8 +96,8 @@ class NeighbourAttention(nn.Module):
             log_probability,
             mask,
             keep,
-            row_words(noise, self.value_dropout.place, node, path) if active else None,
-            self.value_dropout.probability if active else 0.0,
+            None if names is None else row_words(noise, self.value_dropout.place, *names),
+            0.0 if names is None else self.value_dropout.probability,
             "bfloat16" if torch.is_autocast_enabled("cuda") else self.precision,
         )
 

@@ -108,10 +108,23 @@ def pair_sizes(target_terms: Tensor, out: Tensor, keys: Tensor, values: Tensor, 
 
 
 def slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[Tensor, Tensor]:
-    """Slots in the order of the pairs they hold, and where each pair's begin, (M, U + 1); slots not in use come last."""
-    kind = torch.int16 if num_pairs < 2**15 else torch.int32 if num_pairs < 2**31 else torch.int64  # fewer digits to sort by
-    pair, slots = torch.sort(torch.where(mask, index, num_pairs).flatten(1).to(kind), stable=True)
-    bounds = torch.arange(num_pairs + 1, dtype=kind, device=pair.device).expand(len(pair), -1).contiguous()
+    """Where each pair's slots begin, (M, U + 1), and slots in the order of the pairs they hold."""
+    if torch.are_deterministic_algorithms_enabled():
+        return sorted_slots(index, mask, num_pairs)
+    models, count = len(index), index[0].numel()
+    counts = torch.zeros(2, models, num_pairs + 1, dtype=torch.int32, device=index.device)
+    slots = torch.empty(models, count, dtype=torch.int64, device=index.device)
+    grid, sizes = (triton.cdiv(count, 512), models), {"SLOTS": count, "U": num_pairs, "BLOCK": 512}
+    launch(kernels.count_slots, grid, index, mask, counts[0], **sizes)
+    indptr = counts[0].cumsum(-1)
+    launch(kernels.place_slots, grid, index, mask, indptr, counts[1], slots, **sizes)
+    return indptr, slots
+
+
+def sorted_slots(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[Tensor, Tensor]:
+    """The same with the slots of a pair in their own order, so that sums over them are always the same."""
+    pair, slots = torch.sort(torch.where(mask, index, num_pairs).flatten(1), stable=True)
+    bounds = torch.arange(num_pairs + 1, device=pair.device).expand(len(pair), -1).contiguous()
     return torch.searchsorted(pair, bounds), slots
 
 

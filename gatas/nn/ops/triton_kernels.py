@@ -69,6 +69,28 @@ def slot_rows(index, mask, b, slot, S, offset):
 
 
 @triton.jit
+def count_slots(index, mask, counts, SLOTS, U, BLOCK: tl.constexpr):
+    """How many slots hold each pair."""
+    model = tl.program_id(1).to(tl.int64)
+    slot = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    live = tl.load(mask + model * SLOTS + slot, mask=slot < SLOTS, other=0) != 0
+    pair = tl.load(index + model * SLOTS + slot, mask=live, other=0)
+    tl.atomic_add(counts + model * (U + 1) + pair + 1, 1, mask=live, sem="relaxed")
+
+
+@triton.jit
+def place_slots(index, mask, indptr, cursor, slots, SLOTS, U, BLOCK: tl.constexpr):
+    """Slots one after another by the pair they hold; those of one pair in any order."""
+    model = tl.program_id(1).to(tl.int64)
+    slot = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    live = tl.load(mask + model * SLOTS + slot, mask=slot < SLOTS, other=0) != 0
+    pair = tl.load(index + model * SLOTS + slot, mask=live, other=0)
+    before = tl.atomic_add(cursor + model * (U + 1) + pair, 1, mask=live, sem="relaxed")
+    place = tl.load(indptr + model * (U + 1) + pair, mask=live, other=0) + before
+    tl.store(slots + model * SLOTS + place, slot.to(tl.int64), mask=live)
+
+
+@triton.jit
 def pairs_forward(
     target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser,
     B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, HS: tl.constexpr,
@@ -180,10 +202,10 @@ def pairs_backward_sums(
     slot = tl.load(slots + first, mask=first < last, other=0)
     for at in range(first, last):
         next_slot = tl.load(slots + at + 1, mask=at + 1 < last, other=0)  # on its way while this one is worked on
-        b, place = model * B + slot // S, (model * B * S + slot) * K
+        b, heads = model * B + slot // S, (model * B * S + slot) * K
         hidden = tl.load(target_terms + b * K * F + column_f, mask=inside_f, other=0.0) + key
-        push = tl.load(grad_logits + place + column_f // F, mask=inside_f, other=0.0)
-        kept = tl.load(kept_weights + place + column_h // H, mask=inside_h, other=0.0)
+        push = tl.load(grad_logits + heads + column_f // F, mask=inside_f, other=0.0)
+        kept = tl.load(kept_weights + heads + column_h // H, mask=inside_h, other=0.0)
         of_key += push * tl.exp(tl.minimum(hidden, 0.0))
         of_value += kept * tl.load(grad_out + b * K * H + column_h, mask=inside_h, other=0.0)
         slot = next_slot

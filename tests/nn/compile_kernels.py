@@ -1,0 +1,73 @@
+"""Compile every kernel that `gpu.py` launches for a GPU that need not be there: what the interpreter lets pass, ptxas may not.
+
+Run as a program of its own, since Triton decides when it is imported whether it interprets.
+"""
+
+import sys
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from gatas.nn.ops import gpu
+from gatas.nn.ops.nadam import Moments
+
+KINDS = {torch.float32: "fp32", torch.float16: "fp16", torch.int64: "i64", torch.int32: "i32", torch.bool: "i1"}
+OPTIONS = ("num_warps", "num_stages")
+
+
+def compiled(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: Any) -> None:
+    """In place of a launch: the kernel's machine code for compute capability 9.0, with arguments like these."""
+    given = dict(zip(kernel.arg_names, arguments, strict=False)) | settings
+    signature, constants = {}, {}
+    for parameter in kernel.params:
+        value = given[parameter.name]
+        if value is None or parameter.is_constexpr:
+            signature[parameter.name], constants[(parameter.num,)] = "constexpr", value
+        elif isinstance(value, torch.Tensor):
+            signature[parameter.name] = "*" + KINDS[value.dtype]
+        else:
+            signature[parameter.name] = "fp32" if isinstance(value, float) else "i32" if value < 2**31 else "i64"
+    options = {name: settings[name] for name in OPTIONS if name in settings}
+    triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options=options)
+    print("compiled", kernel.__name__, flush=True)
+
+
+def main(precision: str, drop: bool) -> None:
+    gpu.launch = compiled
+    batch, sample, heads, width, pairs = 3, 40, 2, 50, 90
+    normal = torch.randn
+    terms, score = normal(1, batch, heads, width), normal(1, heads, width)
+    n, weight, bias = normal(1, pairs, width), normal(1, heads * width, width), normal(1, heads * width)
+    index, mask = torch.randint(pairs, (1, batch, sample)), torch.ones(1, batch, sample, dtype=torch.bool)
+    keep = normal(1, batch, sample, heads) if drop else None
+    words, share = (torch.zeros(1, pairs, 2, dtype=torch.int64), 0.5) if drop else (None, 0.0)
+    slots = (normal(1, batch, sample), mask, keep)
+    groups = gpu.slots_by_pair(index, mask, pairs)
+    keys, values = gpu.project_forward(n, weight, weight, bias, words, share, precision, groups[0], heads)
+    out, normaliser = gpu.pairs_forward(terms, keys, score, values, index, *slots, width)
+    gpu.pairs_backward(terms, keys, score, values, index, *slots, out, normaliser, out, *groups)
+    grads = (normal(1, pairs, heads, width),) * 2
+    gpu.project_backward(n, weight, weight, words, share, precision, groups[0], values, *grads)
+    n = normal(1, batch * sample, width)
+    own = None if words is None else torch.zeros(1, batch * sample, 2, dtype=torch.int64)
+    given = (terms, score, n, weight, weight, bias, *slots, own, share, precision)
+    gpu.tiles_forward(*given)
+    gpu.tiles_backward(*given, out, normaliser, out)
+    if not drop:
+        return
+    of_input, of_step, path_weights = normal(1, 9, width), normal(1, 4, 3, width), normal(1, 4, 3)
+    node = torch.zeros(1, pairs, dtype=torch.int64)
+    gpu.represent_forward(of_input, of_step, path_weights, node, node)
+    gpu.represent_backward(normal(1, pairs, width), of_input, of_step, path_weights, node, node)
+    seed = torch.zeros(1, dtype=torch.int64)
+    gpu.fill_keep(seed, seed, 3, node, node, 2**31, 2.0, normal(1, pairs, 7))
+    gpu.row_words(seed, seed, 3, node, node)
+    flat = normal(5_000)
+    gpu.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2] == "drop")
