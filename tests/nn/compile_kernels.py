@@ -48,9 +48,9 @@ def main(precision: str, drop: bool) -> None:
     groups = gpu.slots_by_pair(index, mask, pairs)
     keys, values = gpu.project_forward(n, weight, weight, bias, words, share, precision, groups[0], heads)
     out, normaliser = gpu.pairs_forward(terms, keys, score, values, index, *slots, width)
-    gpu.pairs_backward(terms, keys, score, values, index, *slots, out, normaliser, out, *groups)
-    grads = (normal(1, pairs, heads, width),) * 2
-    gpu.project_backward(n, weight, weight, words, share, precision, groups[0], values, *grads)
+    given = (terms, keys, score, values, index, *slots, out, normaliser, out, *groups)
+    gpu.pairs_backward(*given, words, share, projected=True)
+    gpu.pairs_backward(*given)
     n = normal(1, batch * sample, width)
     own = None if words is None else torch.zeros(1, batch * sample, 2, dtype=torch.int64)
     given = (terms, score, n, weight, weight, bias, *slots, own, share, precision)

@@ -16,7 +16,7 @@ from gatas.nn.ops.attend_neighbours import attend_neighbours, attend_neighbours_
 from gatas.nn.ops.dropout import keep_torch, row_words
 from gatas.nn.ops.represent import represent_torch
 from gatas.sampling.noise import Noise
-from tests.nn.test_attend import NAMES, problem
+from tests.nn.test_attend import problem
 from tests.transitions.test_properties import no_gpu
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -120,8 +120,10 @@ def test_keys_and_values_of_pairs_give_the_same(dropout):
     out, state = gpu.pairs_forward(*batched, 6)
     weights = torch.linspace(-1, 1, out.numel(), device=DEVICE).view_as(out)
     grads = gpu.pairs_backward(*batched, out, state, weights, *gpu.slots_by_pair(batched[4], batched[6], 9))
-    ours = dict(zip(NAMES, (grad[0] for grad in grads), strict=True))
-    assert_close({"out": out[0], **ours}, exact, EXACT)
+    terms, score, log, of_pairs = (grad[0] for grad in grads)
+    keys, values = of_pairs.split([15, 18], dim=-1)
+    pairwise = {"keys": keys.view(-1, 3, 5), "values": values.view(-1, 3, 6)}
+    assert_close({"out": out[0], "target_terms": terms, "score": score, "log_probability": log, **pairwise}, exact, EXACT)
 
 
 @pytest.mark.parametrize("pairs", [None, 70])

@@ -130,7 +130,9 @@ def _attend_backward(
     from gatas.nn.ops import gpu
 
     groups = gpu.slots_by_pair(index, mask, keys.shape[1])
-    return gpu.pairs_backward(*given, out, state, grad_out, *groups)
+    terms, of_score, log, of_pairs = gpu.pairs_backward(*given, out, state, grad_out, *groups)
+    of_keys, of_values = (part.clone() for part in of_pairs.split([score[0].numel(), out[0, 0].numel()], dim=-1))
+    return terms, of_keys.view_as(keys), of_score, of_values.view_as(values), log
 
 
 @_attend_backward.register_fake

@@ -131,13 +131,11 @@ def _attend_neighbours_backward(
         weights = (neighbours, key_weight, value_weight, value_bias)
         return gpu.tiles_backward(target_terms, score, *weights, *slots, words, dropout, precision, out, normaliser, grad_out)
     keys, values, *groups = pairwise
-    of_terms, of_keys, of_score, of_values, of_log = gpu.pairs_backward(
-        target_terms, keys, score, values, index, *slots, out, normaliser, grad_out, *groups
+    of_terms, of_score, of_log, of_pairs = gpu.pairs_backward(
+        target_terms, keys, score, values, index, *slots, out, normaliser, grad_out, *groups, words, dropout, projected=True
     )
-    of_neighbours, of_key_weight, of_value_weight, of_bias = gpu.project_backward(
-        neighbours, key_weight, value_weight, words, dropout, precision, groups[0], values, of_keys, of_values
-    )
-    return [of_terms, of_neighbours, of_key_weight, of_score, of_value_weight, of_bias, of_log]
+    of_neighbours, of_key, of_value, of_bias = gpu.project_backward(neighbours, key_weight, value_weight, of_pairs)
+    return [of_terms, of_neighbours, of_key, of_score, of_value, of_bias, of_log]
 
 
 @_attend_neighbours_backward.register_fake

@@ -76,8 +76,15 @@ def pairs_backward(
     grad_out: Tensor,
     indptr: Tensor,
     slots: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of terms, keys, score, values and ln P; `indptr` and `slots` as `slots_by_pair` gives them."""
+    words: Tensor | None = None,
+    dropout: float = 0.0,
+    *,
+    projected: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of terms, score and ln P, and (M, U, K·F + K·H) of keys and values side by side.
+
+    `indptr` and `slots` as `slots_by_pair` gives them. If values were `projected`, of what they were before dropout and ELU.
+    """
     models, batch, num_heads, hidden = target_terms.shape
     sizes, head_size = pair_sizes(target_terms, out, keys, values, index), out.shape[-1]
     terms, scores = torch.empty_like(target_terms), torch.empty_like(target_terms)
@@ -88,14 +95,15 @@ def pairs_backward(
         target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser, grad_out,
         terms, scores, logits, kept, **sizes, KEEP=keep is not None, **PAIRS_BACKWARD,
     )  # fmt: skip
-    of_keys, of_values = (out.new_empty(*keys.shape[:3], width) for width in (hidden, head_size))
+    of_pairs = out.new_empty(models, sizes["U"], num_heads * (hidden + head_size))
     launch(
         kernels.pairs_backward_sums, (sizes["U"], models),
-        target_terms, keys, score, grad_out, logits, kept, indptr, slots, of_keys, of_values,
-        **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H", "FS")},
-        WF=padded(num_heads * hidden), WH=padded(num_heads * head_size), **PAIRS_SUMS,
+        target_terms, keys, score, values, words, grad_out, logits, kept, indptr, slots, of_pairs, *drop(dropout),
+        **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H", "FS", "HS")},
+        WF=padded(num_heads * hidden), WH=padded(num_heads * head_size),
+        PROJECTED=projected, DROP=words is not None, **PAIRS_SUMS,
     )  # fmt: skip
-    return terms, of_keys, scores.sum(1), of_values, logits.sum(-1)
+    return terms, scores.sum(1), logits.sum(-1), of_pairs
 
 
 def pair_sizes(target_terms: Tensor, out: Tensor, keys: Tensor, values: Tensor, index: Tensor) -> dict[str, int]:
@@ -232,35 +240,14 @@ def project_forward(
 
 
 def project_backward(
-    neighbours: Tensor,
-    key_weight: Tensor,
-    value_weight: Tensor,
-    words: Tensor | None,
-    dropout: float,
-    precision: str,
-    indptr: Tensor,
-    values: Tensor,
-    grad_keys: Tensor,
-    grad_values: Tensor,
+    neighbours: Tensor, key_weight: Tensor, value_weight: Tensor, of_pairs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of n, of both weights and of the values' bias."""
-    models, pairs, num_heads, _ = values.shape
-    sizes, settings = project_sizes(key_weight, value_weight, num_heads), project_settings(words, precision)
-    blocks = triton.cdiv(pairs, PROJECT["ROWS"])
-    of_neighbours = torch.empty_like(neighbours)
-    launch(
-        kernels.project_backward, (blocks, models), key_weight, value_weight, words, indptr, values, grad_keys, grad_values,
-        of_neighbours, *drop(dropout), pairs, **sizes, **settings,
-    )  # fmt: skip
-    share, parts = parts_of(blocks, 2 * PROGRAMS // (models * num_heads))
-    of_key, of_value = (tensor.new_empty(models, parts, *tensor.shape[1:]) for tensor in (key_weight, value_weight))
-    of_bias = value_weight.new_empty(models, parts, value_weight.shape[1])
-    launch(
-        kernels.project_backward_weights, (parts, num_heads, models),
-        neighbours, words, indptr, values, grad_keys, grad_values, of_key, of_value, of_bias, *drop(dropout), pairs,
-        SHARE=share * PROJECT["ROWS"], **sizes, **settings,
-    )  # fmt: skip
-    return of_neighbours, of_key.sum(1), of_value.sum(1), of_bias.sum(1)
+    """Gradients of n, of both weights and of the values' bias, from those of the products."""
+    split = key_weight.shape[1]
+    of_neighbours = of_pairs @ torch.cat([key_weight, value_weight], dim=1)
+    of_weights = of_pairs.mT @ neighbours
+    of_bias = of_pairs[..., split:].sum(1)
+    return of_neighbours, of_weights[:, :split].clone(), of_weights[:, split:].clone(), of_bias
 
 
 def project_sizes(key_weight: Tensor, value_weight: Tensor, num_heads: int) -> dict[str, int]:

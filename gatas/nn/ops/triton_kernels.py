@@ -184,19 +184,21 @@ def pairs_backward(
 
 @triton.jit
 def pairs_backward_sums(
-    target_terms, keys, score, grad_out, grad_logits, kept_weights, indptr, slots, grad_keys, grad_values,
-    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, WF: tl.constexpr, WH: tl.constexpr,
+    target_terms, keys, score, values, words, grad_out, grad_logits, kept_weights, indptr, slots, grad, threshold, scale,
+    B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, HS: tl.constexpr,
+    WF: tl.constexpr, WH: tl.constexpr, PROJECTED: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
-    """One pair, all heads side by side: gradients of its keys and values, over the slots that hold it, in their order.
+    """One pair, all heads side by side: gradients of its keys and values, over the slots that hold it.
 
+    `grad` has them in rows of K·F and K·H numbers; if values were projected, of what they were before dropout and ELU.
     WF and WH are K·F and K·H as powers of two.
     """
     model, pair = tl.program_id(1).to(tl.int64), tl.program_id(0)
     first, last = tl.load(indptr + model * (U + 1) + pair), tl.load(indptr + model * (U + 1) + pair + 1)
+    row = model * U + pair
     column_f, column_h = tl.arange(0, WF), tl.arange(0, WH)
     inside_f, inside_h = column_f < K * F, column_h < K * H
-    place = (model * U + pair) * K * FS + (column_f // F) * FS + column_f % F
-    key = tl.load(keys + place, mask=inside_f, other=0.0).to(tl.float32)
+    key = load_heads(keys + row * K * FS, column_f, inside_f, F, FS)
     of_key, of_value = tl.zeros((WF,), tl.float32), tl.zeros((WH,), tl.float32)
     slots += model * B * S
     slot = tl.load(slots + first, mask=first < last, other=0)
@@ -210,8 +212,30 @@ def pairs_backward_sums(
         of_value += kept * tl.load(grad_out + b * K * H + column_h, mask=inside_h, other=0.0)
         slot = next_slot
     of_key *= tl.load(score + model * K * F + column_f, mask=inside_f, other=0.0)
-    tl.store(grad_keys + (model * U + pair) * K * F + column_f, of_key, mask=inside_f)
-    tl.store(grad_values + (model * U + pair) * K * H + column_h, of_value, mask=inside_h)
+    if PROJECTED:
+        value = load_heads(values + row * K * HS, column_h, inside_h, H, HS)
+        if DROP:
+            value = value / scale
+            of_value = of_value * kept_row(words, row, threshold, scale, WH)
+        value = tl.where((first < last) & inside_h, value, 0.0)  # what no slot holds was never written
+        of_value = tl.where(value > 0, of_value, of_value * (value + 1))
+    tl.store(grad + row * K * (F + H) + column_f, of_key, mask=inside_f)
+    tl.store(grad + row * K * (F + H) + K * F + column_h, of_value, mask=inside_h)
+
+
+@triton.jit
+def load_heads(base, column, inside, width: tl.constexpr, stored: tl.constexpr):
+    """One row of all heads side by side, from where each is stored with padding."""
+    return tl.load(base + (column // width) * stored + column % width, mask=inside, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def kept_row(words, row, threshold, scale, WIDTH: tl.constexpr):
+    """`kept_values` for all heads of one row."""
+    own0, own1 = tl.load(words + 2 * row).to(tl.uint32), tl.load(words + 2 * row + 1).to(tl.uint32)
+    pair = tl.arange(0, WIDTH // 2).to(tl.uint32)
+    even, odd = threefry(own0, own1, pair, tl.zeros_like(pair))
+    return tl.where(tl.interleave(even, odd) >= tl.cast(threshold, tl.uint32), scale, 0.0)
 
 
 @triton.jit
@@ -356,71 +380,6 @@ def store_rows(base, rows, live, values, width: tl.constexpr, padded: tl.constex
         values = tl.minimum(tl.maximum(values, -65504.0), 65504.0)
     place = base + rows[:, None] * width + column[None, :]
     tl.store(place, values.to(base.dtype.element_ty), mask=live[:, None] & (column < width)[None, :])
-
-
-@triton.jit
-def before_elu(
-    values, grad_values, words, row, live, head, threshold, scale,
-    K: tl.constexpr, H: tl.constexpr, HS: tl.constexpr, HP: tl.constexpr, DROP: tl.constexpr,
-):  # fmt: skip
-    """The gradient before dropout and ELU, from what they gave."""
-    value = load_rows(values, row * K + head, live, HS, HP)
-    gradient = load_rows(grad_values, row * K + head, live, H, HP)
-    if DROP:
-        value = value / scale
-        gradient = gradient * kept_values(words, row, live, head, threshold, scale, H, HP)
-    return tl.where(value > 0, gradient, gradient * (value + 1))
-
-
-@triton.jit
-def project_backward(
-    key_weight, value_weight, words, indptr, values, grad_keys, grad_values, grad_neighbours, threshold, scale, U,
-    K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    FS: tl.constexpr, HS: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    """A block of pairs, one head after another: the gradient of n."""
-    model = tl.program_id(1).to(tl.int64)
-    pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    live, row = pair < U, model * U + pair
-    grad_n = tl.zeros((ROWS, JP), tl.float32)
-    if holds_nothing(indptr, model, tl.program_id(0) * ROWS, U, ROWS):
-        store_rows(grad_neighbours, row, live, grad_n, J, JP)
-        return
-    for head in range(K):
-        of_key = load_weight(key_weight + (model * K + head) * F * J, F, FP, J, JP)
-        of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
-        grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
-        before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HS, HP, DROP)
-        grad_n += product(grad_key, of_key, HALF, PRECISION) + product(before, of_value, HALF, PRECISION)
-    store_rows(grad_neighbours, row, live, grad_n, J, JP)
-
-
-@triton.jit
-def project_backward_weights(
-    neighbours, words, indptr, values, grad_keys, grad_values, grad_key_weight, grad_value_weight, grad_value_bias,
-    threshold, scale, U, SHARE,
-    K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    FS: tl.constexpr, HS: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    """One head and SHARE pairs, a multiple of ROWS: their part of the gradients of its weights."""
-    part, head, model = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
-    of_key, of_value = tl.zeros((FP, JP), tl.float32), tl.zeros((HP, JP), tl.float32)
-    of_bias = tl.zeros((HP,), tl.float32)
-    for first in range(part * SHARE, tl.minimum((part + 1) * SHARE, U), ROWS):
-        if not holds_nothing(indptr, model, first, U, ROWS):
-            pair = first + tl.arange(0, ROWS)
-            live, row = pair < U, model * U + pair
-            n = load_rows(neighbours, row, live, J, JP)
-            grad_key = load_rows(grad_keys, row * K + head, live, F, FP)
-            before = before_elu(values, grad_values, words, row, live, head, threshold, scale, K, H, HS, HP, DROP)
-            of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
-            of_value += product(tl.trans(before), n, HALF, PRECISION)
-            of_bias += tl.sum(before, 0)
-    at = (model * tl.num_programs(0) + part) * K + head
-    store_weight(grad_key_weight + at * F * J, of_key, F, FP, J, JP)
-    store_weight(grad_value_weight + at * H * J, of_value, H, HP, J, JP)
-    column = tl.arange(0, HP)
-    tl.store(grad_value_bias + at * H + column, of_bias, mask=column < H)
 
 
 @triton.jit
