@@ -48,8 +48,8 @@ class PathAttention(nn.Module):
     def __init__(self, input_size: int, relation_embedding_size: int, neighbour_size: int) -> None:
         super().__init__()
         self.score = nn.Linear(relation_embedding_size, 1, bias=False)  # f, without the term that cancels
-        self.value_of_input = nn.Linear(input_size, neighbour_size)  # z, split over its two arguments
-        self.value_of_step = nn.Linear(relation_embedding_size, neighbour_size, bias=False)
+        self.value_of_input = nn.Linear(input_size, neighbour_size, bias=False)  # z, split over its two arguments
+        self.value_of_step = nn.Linear(relation_embedding_size, neighbour_size)  # few rows, so the bias is here
 
     def forward(self, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor) -> Tensor:
         """n for U pairs: row `node` of (V, input_size) inputs over row `path` of (E, C, D) steps."""

@@ -59,7 +59,7 @@ def neighbour(encoder, h_i, node, path, features):
             inner = f.hidden_of_target.weight @ h_i + f.hidden_of_target.bias + f.hidden_of_step.weight @ e_p
             scores.append(f.score.weight[0] @ elu(inner))
         z = encoder.paths
-        values.append(elu(z.value_of_input.weight @ h_j + z.value_of_input.bias + z.value_of_step.weight @ e_p))
+        values.append(elu(z.value_of_input.weight @ h_j + z.value_of_step.weight @ e_p + z.value_of_step.bias))
     beta = torch.stack(scores).softmax(0)
     return sum(b * v for b, v in zip(beta, values, strict=True))
 

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 import triton
 from torch import Tensor
+from torch.nn.functional import pad
 
 from gatas.nn.ops import triton_kernels as kernels
 from gatas.nn.ops.nadam import Moments
@@ -242,12 +243,22 @@ def project_forward(
 def project_backward(
     neighbours: Tensor, key_weight: Tensor, value_weight: Tensor, of_pairs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of n, of both weights and of the values' bias, from those of the products."""
-    split = key_weight.shape[1]
-    of_neighbours = of_pairs @ torch.cat([key_weight, value_weight], dim=1)
-    of_weights = of_pairs.mT @ neighbours
-    of_bias = of_pairs[..., split:].sum(1)
-    return of_neighbours, of_weights[:, :split].clone(), of_weights[:, split:].clone(), of_bias
+    """Gradients of n, of both weights and of the values' bias, from those of the products.
+
+    A column of ones beside n makes the bias one more weight; both are padded to what cuBLAS reads 16 bytes at a time.
+    """
+    split, width = key_weight.shape[1:]
+    more = 4 - width % 4
+    of_neighbours = of_pairs @ pad(torch.cat([key_weight, value_weight], dim=1), (0, more))
+    of_weights = of_pairs.mT @ pad(neighbours, (0, more), value=1.0)
+    parts = (
+        of_neighbours[..., :width],
+        of_weights[:, :split, :width],
+        of_weights[:, split:, :width],
+        of_weights[:, split:, width],
+    )
+    of_neighbours, of_key, of_value, of_bias = (part.clone(memory_format=torch.contiguous_format) for part in parts)
+    return of_neighbours, of_key, of_value, of_bias
 
 
 def project_sizes(key_weight: Tensor, value_weight: Tensor, num_heads: int) -> dict[str, int]:

@@ -198,7 +198,7 @@ def pairs_backward_sums(
     row = model * U + pair
     column_f, column_h = tl.arange(0, WF), tl.arange(0, WH)
     inside_f, inside_h = column_f < K * F, column_h < K * H
-    key = load_heads(keys + row * K * FS, column_f, inside_f, F, FS)
+    key = load_heads(keys + row * K * FS, column_f, inside_f & (first < last), F, FS)
     of_key, of_value = tl.zeros((WF,), tl.float32), tl.zeros((WH,), tl.float32)
     slots += model * B * S
     slot = tl.load(slots + first, mask=first < last, other=0)
@@ -213,11 +213,11 @@ def pairs_backward_sums(
         slot = next_slot
     of_key *= tl.load(score + model * K * F + column_f, mask=inside_f, other=0.0)
     if PROJECTED:
-        value = load_heads(values + row * K * HS, column_h, inside_h, H, HS)
+        held = inside_h & (first < last)  # what no slot holds was never written
+        value = load_heads(values + row * K * HS, column_h, held, H, HS)
         if DROP:
             value = value / scale
             of_value = of_value * kept_row(words, row, threshold, scale, WH)
-        value = tl.where((first < last) & inside_h, value, 0.0)  # what no slot holds was never written
         of_value = tl.where(value > 0, of_value, of_value * (value + 1))
     tl.store(grad + row * K * (F + H) + column_f, of_key, mask=inside_f)
     tl.store(grad + row * K * (F + H) + K * F + column_h, of_value, mask=inside_h)
