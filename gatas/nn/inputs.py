@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
+from gatas.nn.ops.normalise import WIDEST, normalise
 from gatas.sampling.noise import Noise
 
 
@@ -45,8 +46,17 @@ class Inputs(nn.Module):
             if features is None or features.shape[-1] != self.feature_size:
                 came = "none" if features is None else f"{features.shape[-1]} columns"
                 raise GatasError(f"the encoder was made for {self.feature_size} features; {came} came.")
-            given = features.index_select(0, nodes)
-            given = given.to_dense() if given.is_sparse else given
-            noisy = self.noise(self.norm(given), noise, nodes)  # (V, feature_size)
+            noisy = self._normalised(nodes, features, noise)  # (V, feature_size)
             parts.append(self.feature_dropout(F.elu(self.dense(noisy)), noise, nodes))  # (V, F)   b
-        return torch.cat(parts, dim=-1)
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+
+    def _normalised(self, nodes: Tensor, features: Tensor, noise: Noise) -> Tensor:
+        """LayerNorm → feature noise."""
+        norm, probability = self.norm, self.noise.probability if self.noise.active else 0.0
+        plain = features.dtype == torch.float32 and not features.is_sparse and not features.requires_grad
+        if features.is_cuda and plain and self.feature_size <= WIDEST:
+            return normalise(features, nodes, norm.weight, norm.bias, noise, self.noise.place, probability, norm.eps)
+        given = features.index_select(0, nodes)
+        given = given.to_dense() if given.is_sparse else given
+        noisy: Tensor = self.noise(norm(given), noise, nodes)
+        return noisy

@@ -65,6 +65,9 @@ def main(precision: str, drop: bool) -> None:
     seed = torch.zeros(1, dtype=torch.int64)
     gpu.fill_keep(seed, seed, 3, node, node, 2**31, 2.0, normal(1, pairs, 7))
     gpu.row_words(seed, seed, 3, node, node)
+    features, affine = normal(90, 50), normal(1, 50)
+    gpu.normalise_forward(features, node, affine, affine, seed, seed, 2, 0.5, 1e-5)
+    gpu.normalise_backward(normal(1, pairs, 50), features, node, seed, seed, 2, 0.5, 1e-5)
     flat = normal(5_000)
     gpu.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
 

@@ -14,6 +14,7 @@ from gatas.nn.ops import gpu
 from gatas.nn.ops.attend import attend_torch
 from gatas.nn.ops.attend_neighbours import attend_neighbours, attend_neighbours_torch
 from gatas.nn.ops.dropout import keep_torch, row_words
+from gatas.nn.ops.normalise import normalise, normalise_torch
 from gatas.nn.ops.represent import represent_torch
 from gatas.sampling.noise import Noise
 from tests.nn.test_attend import problem
@@ -177,6 +178,21 @@ def test_dropout_keeps_the_same_elements(width, probability):
     where = noise(2**40 + 3, 8)
     gpu.fill_keep(where.seed[None], where.step[None], 4, first[None], second[None], threshold, 1 / (1 - probability), out)
     torch.testing.assert_close(out[0], keep_torch(where, 4, first, second, width, probability))
+
+
+@pytest.mark.parametrize(("width", "probability"), [(1, 0.0), (50, 0.0), (7, 0.4), (130, 0.9)])
+def test_normalised_features_with_noise_are_the_oracle(width, probability):
+    generator = torch.Generator().manual_seed(width)
+    features, nodes = torch.randn(40, width, generator=generator).double() + 3, torch.arange(0, 40, 3)
+    weight, bias = (torch.randn(width, generator=generator).double() for _ in range(2))
+    tensors = {name: t.to(DEVICE) for name, t in zip(("weight", "bias"), (weight, bias), strict=True)}
+    features, nodes = features.to(DEVICE), nodes.to(DEVICE)
+
+    def with_precision(function, kind):
+        return lambda weight, bias: function(features.to(kind), nodes, weight, bias, noise(), 2, probability, 1e-5)
+
+    exact = outcome(with_precision(normalise_torch, torch.float64), tensors, torch.float64)
+    assert_close(outcome(with_precision(normalise, torch.float32), tensors, torch.float32), exact, EXACT)
 
 
 @pytest.mark.parametrize("deterministic", [False, True])

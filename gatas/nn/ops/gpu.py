@@ -359,3 +359,44 @@ def nadam_step(
         *betas, eps, momentum_decay, float("inf") if max_norm is None else max_norm,
         BLOCK=block, PARTIAL=triton.next_power_of_2(grid[0]),
     )  # fmt: skip
+
+
+def normalise_forward(
+    features: Tensor,  # (N, F), one for all models
+    nodes: Tensor,  # (M, V)
+    weight: Tensor,  # (M, F)
+    bias: Tensor,
+    seed: Tensor,  # (M,)
+    step: Tensor,
+    place: int,
+    probability: float,
+    eps: float,
+) -> Tensor:
+    """(M, V, F)."""
+    models, count = nodes.shape
+    out = weight.new_empty(models, count, features.shape[1])
+    sizes = normalise_sizes(features.shape[1], place, probability)
+    launch(
+        kernels.normalise_forward, (triton.cdiv(count, sizes["ROWS"]), models), features, nodes, weight, bias, seed, step,
+        out, *drop(probability), eps, count, features.shape[1], **sizes,
+    )  # fmt: skip
+    return out
+
+
+def normalise_backward(
+    grad_out: Tensor, features: Tensor, nodes: Tensor, seed: Tensor, step: Tensor, place: int, probability: float, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Gradients of weight and bias."""
+    (models, count), width = nodes.shape, features.shape[1]
+    share, parts = parts_of(count, PROGRAMS // models)
+    of_weight, of_bias = (grad_out.new_empty(models, parts, width) for _ in range(2))
+    launch(
+        kernels.normalise_backward, (parts, models), features, nodes, seed, step, grad_out, of_weight, of_bias,
+        *drop(probability), eps, count, width, SHARE=share, **normalise_sizes(width, place, probability),
+    )  # fmt: skip
+    return of_weight.sum(1), of_bias.sum(1)
+
+
+def normalise_sizes(width: int, place: int, probability: float) -> dict[str, Any]:
+    columns = int(triton.next_power_of_2(max(2, width)))
+    return {"PLACE": place, "FP": columns, "ROWS": max(1, 2048 // columns), "DROP": probability > 0}
