@@ -1,6 +1,6 @@
 """`NeighbourSampler`: learned depth, and a fixed-size sample of typed neighbours for each target (§3.4)."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from gatas.errors import TransitionError
 from gatas.sampling import kernels
 from gatas.sampling.neighbourhood import Neighbourhood
 from gatas.sampling.noise import DRAW, stream
+from gatas.sampling.threads import run_spans
 from gatas.transitions import Rows, Transitions, TransitionSource
 from gatas.transitions.table import checked_targets
 
@@ -104,8 +105,7 @@ class NeighbourSampler(nn.Module):
         depth = torch.softmax(self.depth_logits.detach().double(), dim=-1).float().double().cpu().numpy()
         key0, key1 = (np.uint32(word) for word in stream(self.seed, DRAW, draw))
 
-        def work(block: NDArray[np.int64]) -> None:
-            first, last = block[0], block[-1] + 1
+        def work(first: int, last: int) -> None:
             kernels.draw_rows(
                 rows.indptr, rows.node, rows.path, rows.probability, positions[first:last], targets[first:last], depth,
                 key0, key1, noisy, self.uniform,
@@ -124,17 +124,11 @@ class NeighbourSampler(nn.Module):
         return torch.where(mask, chosen + probability.to(log_depth.dtype).log(), -torch.inf)
 
 
-def run_blocks(work: Any, sizes: NDArray[np.int64]) -> None:
-    """Call `work` with ranges of rows of about equal size, on as many threads as torch uses."""
-    threads = torch.get_num_threads()
-    if not len(sizes):
-        return
+def run_blocks(work: Callable[[int, int], None], sizes: NDArray[np.int64]) -> None:
+    """Call `work(first, last)` over ranges of rows of about equal size, on as many threads as torch uses."""
+    threads, total = torch.get_num_threads(), np.cumsum(sizes)
     if threads == 1 or sizes.sum() < PARALLEL_CANDIDATES:
-        work(np.arange(len(sizes)))
+        work(0, len(sizes))
         return
-    total = np.cumsum(sizes)
     cuts = np.searchsorted(total, np.linspace(0, total[-1], 4 * threads + 1)[1:-1])
-    blocks = [block for block in np.split(np.arange(len(sizes)), np.unique(cuts)) if len(block)]
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, blocks):
-            pass
+    run_spans(work, [0, *np.unique(cuts[cuts > 0]).tolist(), len(sizes)])

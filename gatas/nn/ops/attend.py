@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gatas.nn.ops import kernels
-from gatas.nn.ops.threads import run_heads
 from gatas.nn.softmax import masked_softmax
+from gatas.sampling.threads import run_heads
 
 
 def attend(

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from gatas.nn.ops import kernels
-from gatas.nn.ops.threads import run_rows
 from gatas.sampling.noise import WORD, threefry
+from gatas.sampling.threads import run_rows
 
 
 def keep(key: tuple[int, int], first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
