@@ -68,13 +68,13 @@ def _attend(
 ) -> tuple[Tensor, Tensor]:
     (batch, num_heads, _), width = target_terms.shape, values.shape[-1]
     out = target_terms.new_empty(batch, num_heads, width)
-    weights = target_terms.new_zeros(num_heads, *index.shape)
+    weights = target_terms.new_zeros(num_heads, index.numel())  # those of the slots in use first, pair by pair
     u, g, w, v, o = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out))
-    log, used, kept, alpha = (_numpy(tensor) for tensor in (log_probability, mask, keep, weights))
-    indptr, slots = _slots_by_pair(index, mask, len(keys))
+    log, kept, alpha = _numpy(log_probability).reshape(-1), _numpy(keep).reshape(-1, num_heads), _numpy(weights)
+    indptr, slots, b = _slots_by_pair(index, mask, len(keys))
 
     def work(first: int, last: int) -> None:
-        kernels.attend_heads(u, g, w[0], v, log, used, kept, indptr, slots, first, last, o, alpha)
+        kernels.attend_heads(u, g, w, v, log, kept, indptr, slots, b, first, last, o, alpha)
 
     run_heads(work, num_heads, batch * index.shape[1] * w.size // num_heads)
     return out, weights
@@ -92,7 +92,7 @@ def _(
     keep: Tensor,
 ) -> tuple[Tensor, Tensor]:
     batch, num_heads = target_terms.shape[:2]
-    return target_terms.new_empty(batch, num_heads, values.shape[-1]), target_terms.new_empty(num_heads, *index.shape)
+    return target_terms.new_empty(batch, num_heads, values.shape[-1]), target_terms.new_empty(num_heads, index.numel())
 
 
 @torch.library.custom_op("gatas::attend_backward", mutates_args=(), device_types="cpu")
@@ -110,21 +110,22 @@ def _attend_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     num_heads = score.shape[0]
     u, g, w, v, o, d = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out, grad_out))
-    kept, alpha = _numpy(keep), _numpy(weights)
+    kept, alpha = _numpy(keep).reshape(-1, num_heads), _numpy(weights)
     grads = [torch.empty_like(tensor) for tensor in (target_terms, keys, score, values)]
-    grad_logits = torch.zeros_like(weights)
+    grad_logits, grad_log = torch.empty_like(weights), weights.new_zeros(index.shape)
     of_terms, of_keys, of_score, of_values = (_flat(grad) for grad in (grads[0], grads[1], grads[2].view(1, -1), grads[3]))
     of_logits = _numpy(grad_logits)
-    indptr, slots = _slots_by_pair(index, mask, len(keys))
+    indptr, slots, b = _slots_by_pair(index, mask, len(keys))
 
     def work(first: int, last: int) -> None:
         kernels.attend_backward_heads(
-            u, g, w[0], v, kept, indptr, slots, first, last, o, alpha, d,
-            of_terms, of_keys, of_score[0], of_values, of_logits,
+            u, g, w, v, kept, indptr, slots, b, first, last, o, alpha, d,
+            of_terms, of_keys, of_score, of_values, of_logits,
         )  # fmt: skip
 
     run_heads(work, num_heads, index.numel() * w.size // num_heads)
-    return grads[0], grads[1], grads[2], grads[3], grad_logits.sum(0)
+    kernels.sum_heads(of_logits, slots, _numpy(grad_log).reshape(-1))
+    return grads[0], grads[1], grads[2], grads[3], grad_log
 
 
 @_attend_backward.register_fake
@@ -165,10 +166,11 @@ def _differentiate(ctx, grad_out, _grad_weights):  # type: ignore[no-untyped-def
 _attend.register_autograd(_differentiate, setup_context=_setup)
 
 
-def _slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    indptr, slots = np.zeros(num_pairs + 1, np.int64), np.empty(int(mask.sum()), np.int64)
-    kernels.slots_by_pair(_numpy(index), _numpy(mask), indptr, slots)
-    return indptr, slots
+def _slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+    num_slots = int(mask.sum())
+    indptr, slots, targets = np.zeros(num_pairs + 1, np.int64), np.empty(num_slots, np.uint64), np.empty(num_slots, np.uint64)
+    kernels.slots_by_pair(_numpy(index), _numpy(mask), indptr, slots, targets)
+    return indptr, slots, targets
 
 
 def _flat(tensor: Tensor) -> NDArray[Any]:
