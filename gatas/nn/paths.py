@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gatas.nn.ops.paths import mix_steps
 from gatas.nn.softmax import masked_softmax
 
 
@@ -51,13 +52,9 @@ class PathAttention(nn.Module):
     def forward(self, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor) -> Tensor:
         """n for U pairs: row `node` of (V, input_size) inputs over row `path` of (E, C, D) steps."""
         path_weights = self.weights(steps, step_mask)  # (E, C)      β
-        of_input = self.value_of_input(inputs)[node]  # (U, F')      each distinct node is projected once
-        of_step = self.value_of_step(steps)  # (E, C, F')            and each distinct path
-        neighbours = torch.zeros_like(of_input)
-        for position in range(steps.shape[1]):  # one (U, F') at a time instead of (U, C, F')
-            value = F.elu(of_input + of_step[path, position])  # (U, F')     z
-            neighbours = neighbours + path_weights[path, position, None] * value
-        return neighbours  # (U, F')     n
+        of_input = self.value_of_input(inputs)  # (V, F')     each distinct node is projected once
+        of_step = self.value_of_step(steps)  # (E, C, F')     and each distinct path
+        return mix_steps(of_input, of_step, path_weights, node, path)  # (U, F')     n
 
     def weights(self, steps: Tensor, step_mask: Tensor) -> Tensor:
         return masked_softmax(self.score(steps).squeeze(-1), step_mask)
