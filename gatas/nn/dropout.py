@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from gatas.errors import GatasError
+from gatas.nn.ops.activate import elu_dropout
 from gatas.nn.ops.dropout import keep
 from gatas.sampling.noise import stream
 
@@ -29,11 +30,21 @@ class Dropout(nn.Module):
         """`values` is (…, width); `rows` name its rows, by one or two numbers each: a node, or a node and a path."""
         return values * self.keep(values.shape[-1], *rows).to(values.dtype) if self.active else values
 
+    def of_elu(self, values: Tensor, *rows: Tensor) -> Tensor:
+        """The same after an ELU, in one pass; `values` is (rows, width)."""
+        return elu_dropout(values, self._key(), *_names(rows), self.probability if self.training else 0.0)
+
     def keep(self, width: int, *rows: Tensor) -> Tensor:
         """(…, width): 0, or 1 / (1 - p)."""
-        first, second = rows if len(rows) == 2 else (rows[0], torch.zeros_like(rows[0]))
-        key = stream(self.seed, self.place, self.step)
-        return keep(key, first.flatten(), second.flatten(), width, self.probability).view(*first.shape, width)
+        first, second = _names(rows)
+        return keep(self._key(), first.flatten(), second.flatten(), width, self.probability).view(*first.shape, width)
+
+    def _key(self) -> tuple[int, int]:
+        return stream(self.seed, self.place, self.step)
 
     def extra_repr(self) -> str:
         return f"{self.probability}"
+
+
+def _names(rows: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    return (rows[0], rows[1]) if len(rows) == 2 else (rows[0], torch.zeros_like(rows[0]))

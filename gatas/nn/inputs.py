@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
@@ -47,5 +46,5 @@ class Inputs(nn.Module):
             given = features.index_select(0, nodes)
             given = given.to_dense() if given.is_sparse else given
             noisy = self.noise(self.norm(given), nodes)  # (V, feature_size)
-            parts.append(self.feature_dropout(F.elu(self.dense(noisy)), nodes))  # (V, F)   b
+            parts.append(self.feature_dropout.of_elu(self.dense(noisy), nodes))  # (V, F)   b
         return torch.cat(parts, dim=-1)

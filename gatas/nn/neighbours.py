@@ -52,7 +52,7 @@ class NeighbourAttention(nn.Module):
         heads = (-1, self.num_heads, self.hidden_size)
         target_terms = self.hidden_of_target(inputs).view(heads)  # (B, K, F')
         keys = self.hidden_of_neighbour(neighbours).view(heads)  # (U, K, F')
-        values = self.value_dropout(F.elu(self.value(neighbours)), node, path)  # (U, K·F'')   d
+        values = self.value_dropout.of_elu(self.value(neighbours), node, path)  # (U, K·F'')   d
         keep = self._kept_weights(targets, node, path, index) if self.weight_dropout.active else None
         values = values.view(-1, self.num_heads, self.head_size)
         mixed = attend(target_terms, keys, self.score, values, index, log_probability, mask, keep)  # (B, K, F'')
