@@ -27,15 +27,6 @@ def run_rows(work: Callable[[int, int], None], num_rows: int, row_elements: int)
     run_spans(work, even_cuts(num_rows, min(num_rows, 4 * threads)))
 
 
-def run_heads(work: Callable[[int, int], None], num_heads: int, head_elements: int) -> None:
-    """Call `work(first, last)` over all heads, in as few pieces as there are threads: long rows vectorise better."""
-    threads = min(torch.get_num_threads(), num_heads)
-    if threads == 1 or num_heads * head_elements < SMALL:
-        work(0, num_heads)
-        return
-    run_spans(work, even_cuts(num_heads, threads))
-
-
 def even_cuts(count: int, pieces: int) -> list[int]:
     return [count * piece // pieces for piece in range(pieces + 1)]
 

@@ -1,8 +1,8 @@
 """The numba functions of `nn.ops`, for CPUs.
 
 Arrays come flat: (rows, K·F) instead of (rows, K, F), so that a loop over all heads is one vectorised loop. Sums may be
-reordered within a row (fastmath), never across rows, so results do not depend on the number of threads. Threads share out
-heads, and what they write lies apart: heads come first in (K, B, S), or a cache line would belong to several of them.
+reordered within a row (fastmath), never across rows. Threads share out pieces of pairs, always the same ones, so results
+do not depend on the number of threads.
 """
 
 import numpy as np
@@ -71,139 +71,136 @@ def _exp(x):
 
 
 @compiled(fastmath=FUSE)
-def attend_heads(
-    target_terms, keys, score, values, log_probability, keep, indptr, slots, targets, first_head, last_head, out, weights
-):
-    """Forward for some heads: their part of out (B, K·F'') and of the attention weights (K, B·S) that backward needs.
+def attend_logits(terms, exp_terms, tame_terms, keys, score, log_probability, cuts, indptr, slots, targets, first, last, out):
+    """w · ELU(u + G) + ln P into out (K, B·S), for some pieces.
 
-    Pairs are taken one after another, each with the slots that hold it, so that a key and a value are read once. Weights
-    are in that order too: in the order of targets each of them would be a cache miss.
+    Pairs are taken one after another, each with the slots that hold it, so that a key and a value are read once. What is
+    written for a slot is in that order too: in the order of targets each number would be a cache miss.
     """
-    num_heads, batch = weights.shape[0], out.shape[0]
-    size, width = score.shape[1] // num_heads, out.shape[1] // num_heads
-    first, span = first_head * size, (last_head - first_head) * size
-    exp_terms, tame_terms = np.empty_like(target_terms), np.empty(batch, np.bool_)
+    num_heads, size = out.shape[0], score.shape[1] // out.shape[0]
     exp_key, slope = np.empty_like(score), np.empty_like(score)
-    for b in range(batch):
-        tame_terms[b] = exponentials(target_terms, b, first, span, exp_terms, b)
-        fill(out, b, first_head * width, (last_head - first_head) * width, 0)
-    for pair in range(keys.shape[0]):
-        tame_key = exponentials(keys, pair, first, span, exp_key, 0)
+    for pair in range(cuts[first], cuts[last]):
+        tame_key = exponentials(keys, pair, exp_key, 0)
         for at in range(indptr[pair], indptr[pair + 1]):
-            b, slot = targets[at], slots[at]
+            b = targets[at]
             if tame_key and tame_terms[b]:
-                multiplied_slopes(exp_terms, b, exp_key, first, span, slope)
+                multiplied_slopes(exp_terms, b, exp_key, slope)
             else:
-                added_slopes(target_terms, b, keys, pair, first, span, slope)
-            for k in range(first_head, last_head):
-                logit = hidden_dot(target_terms, b, keys, pair, slope, score, k * size, size)
-                weights[k, at] = logit + log_probability[slot]
-    for k in range(first_head, last_head):
-        softmax(weights, k, targets, batch)
-    for pair in range(keys.shape[0]):
-        for at in range(indptr[pair], indptr[pair + 1]):
-            b, slot = targets[at], slots[at]
-            for k in range(first_head, last_head):
-                weight = weights[k, at] * keep[slot, k] if keep.size else weights[k, at]
-                add_scaled(weight, values, pair, k * width, width, out, b)
+                added_slopes(terms, b, keys, pair, slope)
+            for k in range(num_heads):
+                out[k, at] = hidden_dot(terms, b, keys, pair, slope, score, k * size, size) + log_probability[slots[at]]
 
 
 @compiled(fastmath=FUSE)
-def softmax(weights, k, targets, batch):
-    """From logits to weights, for one head and every target."""
-    top, together = np.full(batch, -np.inf, weights.dtype), np.zeros(batch, weights.dtype)
-    row = np.uint64(k)
-    for at in range(targets.size):
-        b = targets[at]
-        top[b] = max(top[b], weights[row, np.uint64(at)])
-    for at in range(targets.size):
-        weights[row, np.uint64(at)] -= top[targets[at]]
-    for at in range(targets.size):
-        weights[row, np.uint64(at)] = exp(weights[row, np.uint64(at)])
-    for at in range(targets.size):
-        together[targets[at]] += weights[row, np.uint64(at)]
-    for b in range(batch):
-        together[b] = 1 / together[b] if together[b] > 0 else together[b]
-    for at in range(targets.size):
-        weights[row, np.uint64(at)] *= together[targets[at]]
+def softmax_heads(weights, targets, batch, first, last):
+    """From logits to weights, in place, for some heads."""
+    for k in range(first, last):
+        top, together = np.full(batch, -np.inf, weights.dtype), np.zeros(batch, weights.dtype)
+        row = np.uint64(k)
+        for at in range(targets.size):
+            b = targets[at]
+            top[b] = max(top[b], weights[row, np.uint64(at)])
+        for at in range(targets.size):
+            weights[row, np.uint64(at)] -= top[targets[at]]
+        for at in range(targets.size):
+            weights[row, np.uint64(at)] = exp(weights[row, np.uint64(at)])
+        for at in range(targets.size):
+            together[targets[at]] += weights[row, np.uint64(at)]
+        for b in range(batch):
+            together[b] = 1 / together[b] if together[b] > 0 else together[b]
+        for at in range(targets.size):
+            weights[row, np.uint64(at)] *= together[targets[at]]
 
 
 @compiled(fastmath=FUSE)
-def attend_backward_heads(
-    target_terms, keys, score, values, keep, indptr, slots, targets, first_head, last_head, out, weights, grad_out,
-    grad_target_terms, grad_keys, grad_score, grad_values, grad_logits,
+def mix_values(values, keep, weights, cuts, indptr, slots, targets, batch, first, last, out):
+    """Σ α V of some pieces, each into rows of its own: out is (pieces · B, K·F'')."""
+    num_heads, width = weights.shape[0], values.shape[1] // weights.shape[0]
+    for piece in range(first, last):
+        for b in range(batch):
+            fill(out, piece * batch + b, 0)
+        for pair in range(cuts[piece], cuts[piece + 1]):
+            for at in range(indptr[pair], indptr[pair + 1]):
+                b = piece * batch + np.int64(targets[at])
+                for k in range(num_heads):
+                    weight = weights[k, at] * keep[slots[at], k] if keep.size else weights[k, at]
+                    add_scaled(weight, values, pair, k * width, width, out, b)
+
+
+@compiled(fastmath=FUSE)
+def attend_backward(
+    terms, exp_terms, tame_terms, keys, score, values, keep, weights, mean, grad_out, cuts, indptr, slots, targets, first, last,
+    grad_terms, grad_keys, grad_score, grad_values, grad_logits,
 ):  # fmt: skip
-    """Gradients for some heads, pair by pair. Everything is added up in the same order for any number of threads."""
-    num_heads, batch = weights.shape[0], out.shape[0]
-    size, width = score.shape[1] // num_heads, out.shape[1] // num_heads
-    first, span = first_head * size, (last_head - first_head) * size
-    one = score.dtype.type(1)
-    exp_terms, tame_terms = np.empty_like(target_terms), np.empty(batch, np.bool_)
+    """Gradients from some pieces. What targets share is added up for each piece: grad_terms (pieces · B, K·F'), grad_score
+    (pieces, K·F'), both still to be multiplied by w (grad_terms) and added up over pieces."""
+    num_heads, batch = weights.shape[0], terms.shape[0]
+    size, width, one = score.shape[1] // num_heads, values.shape[1] // num_heads, score.dtype.type(1)
     exp_key, slope, spread = np.empty_like(score), np.empty_like(score), np.empty_like(score)
-    mean = np.empty((batch, num_heads), score.dtype)
-    fill(grad_score, 0, first, span, 0)
-    for b in range(batch):
-        tame_terms[b] = exponentials(target_terms, b, first, span, exp_terms, b)
-        fill(grad_target_terms, b, first, span, 0)
-        for k in range(first_head, last_head):
-            mean[b, k] = dot(grad_out, b, out, b, k * width, width)
-    for pair in range(keys.shape[0]):
-        tame_key = exponentials(keys, pair, first, span, exp_key, 0)
-        fill(grad_keys, pair, first, span, 0)
-        fill(grad_values, pair, first_head * width, (last_head - first_head) * width, 0)
-        for at in range(indptr[pair], indptr[pair + 1]):
-            b, slot = targets[at], slots[at]
-            for k in range(first_head, last_head):
-                kept = keep[slot, k] if keep.size else one
-                gain = kept * dot(grad_out, b, values, pair, k * width, width)
-                of_logit = weights[k, at] * (gain - mean[b, k])
-                grad_logits[k, at] = of_logit
-                fill(spread, 0, k * size, size, of_logit)
-                add_scaled(kept * weights[k, at], grad_out, b, k * width, width, grad_values, pair)
-            if tame_key and tame_terms[b]:
-                multiplied_slopes(exp_terms, b, exp_key, first, span, slope)
-            else:
-                added_slopes(target_terms, b, keys, pair, first, span, slope)
-            add_hidden(spread, target_terms, b, keys, pair, slope, first, span, grad_score)
-            add_product(spread, slope, first, span, grad_keys, pair, grad_target_terms, b)
-        scale(score, first, span, grad_keys, pair)
-    for b in range(batch):
-        scale(score, first, span, grad_target_terms, b)
+    for piece in range(first, last):
+        fill(grad_score, piece, 0)
+        for b in range(batch):
+            fill(grad_terms, piece * batch + b, 0)
+        for pair in range(cuts[piece], cuts[piece + 1]):
+            tame_key = exponentials(keys, pair, exp_key, 0)
+            fill(grad_keys, pair, 0)
+            fill(grad_values, pair, 0)
+            for at in range(indptr[pair], indptr[pair + 1]):
+                b = targets[at]
+                for k in range(num_heads):
+                    kept = keep[slots[at], k] if keep.size else one
+                    gain = kept * dot(grad_out, b, values, pair, k * width, width)
+                    of_logit = weights[k, at] * (gain - mean[b, k])
+                    grad_logits[k, at] = of_logit
+                    fill_part(spread, of_logit, k * size, size)
+                    add_scaled(kept * weights[k, at], grad_out, b, k * width, width, grad_values, pair)
+                if tame_key and tame_terms[b]:
+                    multiplied_slopes(exp_terms, b, exp_key, slope)
+                else:
+                    added_slopes(terms, b, keys, pair, slope)
+                add_hidden(spread, terms, b, keys, pair, slope, grad_score, piece)
+                add_product(spread, slope, grad_keys, pair, grad_terms, piece * batch + np.int64(b))
+            scale(score, grad_keys, pair)
 
 
-# Parts of rows. A matrix comes with the number of its row: a row of its own would be counted in and out at each call.
-# Places are unsigned: a signed one is checked for being negative, and the loop not vectorised.
+@compiled()
+def exponential_rows(values, out, tame):
+    for row in range(values.shape[0]):
+        tame[row] = exponentials(values, row, out, row)
+
+
+# Rows and parts of them. A matrix comes with the number of its row: a row of its own would be counted in and out at each
+# call. Places are unsigned: a signed one is checked for being negative, and the loop not vectorised.
 
 
 @compiled(fastmath=FUSE, forceinline=True)
-def exponentials(values, row, first, size, out, out_row):
-    """exp of a part, and whether all of it is tame: so small that exp(a + b) is exp(a)·exp(b)."""
+def exponentials(values, row, out, out_row):
+    """exp of a row, and whether all of it is tame: so small that exp(a + b) is exp(a)·exp(b)."""
     i, o = np.uint64(row), np.uint64(out_row)
     limit, wild = values.dtype.type(80), np.uint32(0)
-    for j in range(size):
-        place = np.uint64(first) + np.uint64(j)
-        out[o, place] = exp(min(values[i, place], limit))
-    for j in range(size):
-        wild += np.uint32(abs(values[i, np.uint64(first) + np.uint64(j)]) > limit)
+    for n in range(values.shape[1]):
+        out[o, np.uint64(n)] = exp(min(values[i, np.uint64(n)], limit))
+    for n in range(values.shape[1]):
+        wild += np.uint32(abs(values[i, np.uint64(n)]) > limit)
     return wild == 0
 
 
 @compiled(fastmath=FUSE, forceinline=True)
-def multiplied_slopes(exp_terms, b, exp_key, first, size, out):
+def multiplied_slopes(exp_terms, b, exp_key, out):
     """ELU′(u + G) = min(exp(u + G), 1), from exp(u) and exp(G): pairs have many slots, and targets too."""
-    i, zero, one = np.uint64(b), np.uint64(0), out.dtype.type(1)
-    for j in range(size):
-        place = np.uint64(first) + np.uint64(j)
-        out[zero, place] = min(exp_terms[i, place] * exp_key[zero, place], one)
+    i, o, one = np.uint64(b), np.uint64(0), out.dtype.type(1)
+    for n in range(out.shape[1]):
+        place = np.uint64(n)
+        out[o, place] = min(exp_terms[i, place] * exp_key[o, place], one)
 
 
 @compiled(fastmath=FUSE, forceinline=True)
-def added_slopes(terms, b, keys, pair, first, size, out):
+def added_slopes(terms, b, keys, pair, out):
     """The same from u + G, whatever they are."""
-    i, j, zero = np.uint64(b), np.uint64(pair), out.dtype.type(0)
-    for n in range(size):
-        place = np.uint64(first) + np.uint64(n)
-        out[np.uint64(0), place] = exp(min(terms[i, place] + keys[j, place], zero))
+    i, j, o, zero = np.uint64(b), np.uint64(pair), np.uint64(0), out.dtype.type(0)
+    for n in range(out.shape[1]):
+        place = np.uint64(n)
+        out[o, place] = exp(min(terms[i, place] + keys[j, place], zero))
 
 
 @compiled(fastmath=REORDER, forceinline=True)
@@ -218,29 +215,29 @@ def hidden_dot(terms, b, keys, pair, slope, score, first, size):
 
 
 @compiled(fastmath=FUSE, forceinline=True)
-def add_hidden(factor, terms, b, keys, pair, slope, first, size, out):
-    i, j, o, zero, one = np.uint64(b), np.uint64(pair), np.uint64(0), out.dtype.type(0), out.dtype.type(1)
-    for n in range(size):
-        place = np.uint64(first) + np.uint64(n)
-        out[o, place] += factor[o, place] * (max(terms[i, place] + keys[j, place], zero) + slope[o, place] - one)
+def add_hidden(factor, terms, b, keys, pair, slope, out, row):
+    i, j, o, r = np.uint64(b), np.uint64(pair), np.uint64(0), np.uint64(row)
+    zero, one = out.dtype.type(0), out.dtype.type(1)
+    for n in range(out.shape[1]):
+        place = np.uint64(n)
+        out[r, place] += factor[o, place] * (max(terms[i, place] + keys[j, place], zero) + slope[o, place] - one)
 
 
 @compiled(fastmath=FUSE, forceinline=True)
-def add_product(factor, slope, first, size, out, row, other, other_row):
+def add_product(factor, slope, out, row, other, other_row):
     i, j, o = np.uint64(row), np.uint64(other_row), np.uint64(0)
-    for n in range(size):
-        place = np.uint64(first) + np.uint64(n)
+    for n in range(out.shape[1]):
+        place = np.uint64(n)
         product = factor[o, place] * slope[o, place]
         out[i, place] += product
         other[j, place] += product
 
 
 @compiled(forceinline=True)
-def scale(factors, first, size, out, row):
+def scale(factors, out, row):
     i = np.uint64(row)
-    for n in range(size):
-        place = np.uint64(first) + np.uint64(n)
-        out[i, place] *= factors[np.uint64(0), place]
+    for n in range(out.shape[1]):
+        out[i, np.uint64(n)] *= factors[np.uint64(0), np.uint64(n)]
 
 
 @compiled(fastmath=REORDER, forceinline=True)
@@ -261,9 +258,15 @@ def add_scaled(factor, values, row, first, size, out, out_row):
 
 
 @compiled(forceinline=True)
-def fill(out, row, first, size, value):
+def fill(out, row, value):
+    for n in range(out.shape[1]):
+        out[np.uint64(row), np.uint64(n)] = value
+
+
+@compiled(forceinline=True)
+def fill_part(out, value, first, size):
     for n in range(size):
-        out[np.uint64(row), np.uint64(first) + np.uint64(n)] = value
+        out[np.uint64(0), np.uint64(first) + np.uint64(n)] = value
 
 
 @compiled()

@@ -9,9 +9,9 @@ from gatas.transitions.kernels import compiled
 @compiled(fastmath=FUSE)
 def mix_steps(of_input, of_step, weights, node, path, first, last, out):
     """out[u] = Σ over t of β[path, t] · ELU(of_input[node] + of_step[path, t]), for some rows u. Steps come flat: (E·C, F')."""
-    num_steps, size = weights.shape[1], out.shape[1]
+    num_steps = weights.shape[1]
     for u in range(first, last):
-        fill(out, u, 0, size, 0)
+        fill(out, u, 0)
         for t in range(num_steps):
             if weights[path[u], t]:
                 add_step(of_input, node[u], of_step, path[u] * num_steps + t, weights[path[u], t], out, u)
