@@ -32,14 +32,15 @@ class Dropout(nn.Module):
 
     def of_elu(self, values: Tensor, *rows: Tensor) -> Tensor:
         """The same after an ELU, in one pass; `values` is (rows, width)."""
-        return elu_dropout(values, self._key(), *_names(rows), self.probability if self.training else 0.0)
+        return elu_dropout(values, self.key, *_names(rows), self.probability if self.training else 0.0)
 
     def keep(self, width: int, *rows: Tensor) -> Tensor:
         """(…, width): 0, or 1 / (1 - p)."""
         first, second = _names(rows)
-        return keep(self._key(), first.flatten(), second.flatten(), width, self.probability).view(*first.shape, width)
+        return keep(self.key, first.flatten(), second.flatten(), width, self.probability).view(*first.shape, width)
 
-    def _key(self) -> tuple[int, int]:
+    @property
+    def key(self) -> tuple[int, int]:
         return stream(self.seed, self.place, self.step)
 
     def extra_repr(self) -> str:

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
+from gatas.nn.ops.noisy import noisy_linear
 
 
 class Inputs(nn.Module):
@@ -43,8 +44,16 @@ class Inputs(nn.Module):
             if features is None or features.shape[-1] != self.feature_size:
                 came = "none" if features is None else f"{features.shape[-1]} columns"
                 raise GatasError(f"the encoder was made for {self.feature_size} features; {came} came.")
-            given = features.index_select(0, nodes)
-            given = given.to_dense() if given.is_sparse else given
-            noisy = self.noise(self.norm(given), nodes)  # (V, feature_size)
-            parts.append(self.feature_dropout.of_elu(self.dense(noisy), nodes))  # (V, F)   b
+            parts.append(self.feature_dropout.of_elu(self._projected(nodes, features), nodes))  # (V, F)   b
         return torch.cat(parts, dim=-1)
+
+    def _projected(self, nodes: Tensor, features: Tensor) -> Tensor:
+        """LayerNorm → feature noise → dense: (V, F)."""
+        norm, dense, strong = self.norm, self.dense, self.noise.active and self.noise.probability >= 0.5
+        if strong and features.device.type == "cpu" and not features.is_sparse and not features.requires_grad:
+            noise = self.noise.key, self.noise.probability
+            return noisy_linear(features, nodes, norm.weight, norm.bias, dense.weight, dense.bias, *noise, norm.eps)
+        given = features.index_select(0, nodes)
+        given = given.to_dense() if given.is_sparse else given
+        projected: Tensor = dense(self.noise(norm(given), nodes))
+        return projected
