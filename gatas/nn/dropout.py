@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from gatas.errors import GatasError
+from gatas.nn.ops.activate import elu_dropout
 from gatas.nn.ops.dropout import keep
 from gatas.sampling.noise import Noise
 
@@ -28,11 +29,19 @@ class Dropout(nn.Module):
         """`values` is (…, width); `rows` name its rows, by one or two numbers each: a node, or a node and a path."""
         return values * self.keep(values.shape[-1], noise, *rows).to(values.dtype) if self.active else values
 
+    def of_elu(self, values: Tensor, noise: Noise, *rows: Tensor) -> Tensor:
+        """The same after an ELU, in one pass; `values` is (rows, width)."""
+        return elu_dropout(values, noise, self.place, *_names(rows), self.probability if self.training else 0.0)
+
     def keep(self, width: int, noise: Noise, *rows: Tensor) -> Tensor:
         """(…, width): 0, or 1 / (1 - p)."""
-        first, second = rows if len(rows) == 2 else (rows[0], torch.zeros_like(rows[0]))
+        first, second = _names(rows)
         kept = keep(noise, self.place, first.flatten(), second.flatten(), width, self.probability)
         return kept.view(*first.shape, width)
 
     def extra_repr(self) -> str:
         return f"{self.probability}"
+
+
+def _names(rows: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    return (rows[0], rows[1]) if len(rows) == 2 else (rows[0], torch.zeros_like(rows[0]))

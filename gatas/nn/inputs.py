@@ -2,10 +2,10 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
+from gatas.nn.ops.noisy import noisy_linear
 from gatas.nn.ops.normalise import WIDEST, normalise
 from gatas.sampling.noise import Noise
 
@@ -46,17 +46,20 @@ class Inputs(nn.Module):
             if features is None or features.shape[-1] != self.feature_size:
                 came = "none" if features is None else f"{features.shape[-1]} columns"
                 raise GatasError(f"the encoder was made for {self.feature_size} features; {came} came.")
-            noisy = self._normalised(nodes, features, noise)  # (V, feature_size)
-            parts.append(self.feature_dropout(F.elu(self.dense(noisy)), noise, nodes))  # (V, F)   b
+            parts.append(self.feature_dropout.of_elu(self._projected(nodes, features, noise), noise, nodes))  # (V, F)   b
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
 
-    def _normalised(self, nodes: Tensor, features: Tensor, noise: Noise) -> Tensor:
-        """LayerNorm → feature noise."""
-        norm, probability = self.norm, self.noise.probability if self.noise.active else 0.0
-        plain = features.dtype == torch.float32 and not features.is_sparse and not features.requires_grad
-        if features.is_cuda and plain and self.feature_size <= WIDEST:
-            return normalise(features, nodes, norm.weight, norm.bias, noise, self.noise.place, probability, norm.eps)
+    def _projected(self, nodes: Tensor, features: Tensor, noise: Noise) -> Tensor:
+        """LayerNorm → feature noise → dense: (V, F)."""
+        norm, dense, place = self.norm, self.dense, self.noise.place
+        probability = self.noise.probability if self.noise.active else 0.0
+        fused = not features.is_sparse and not features.requires_grad
+        if fused and features.is_cuda and features.dtype == torch.float32 and self.feature_size <= WIDEST:
+            given = normalise(features, nodes, norm.weight, norm.bias, noise, place, probability, norm.eps)
+            return dense(given)  # type: ignore[no-any-return]
+        if fused and not features.is_cuda and probability >= 0.5:
+            layers = (norm.weight, norm.bias, dense.weight, dense.bias)
+            return noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
         given = features.index_select(0, nodes)
         given = given.to_dense() if given.is_sparse else given
-        noisy: Tensor = self.noise(norm(given), noise, nodes)
-        return noisy
+        return dense(self.noise(norm(given), noise, nodes))  # type: ignore[no-any-return]

@@ -1,9 +1,16 @@
-"""Rows shared out among as many threads as torch uses. Kernels release the GIL and write their own rows only."""
+"""Rows shared out among as many threads as torch uses. Kernels release the GIL and write their own rows only.
 
-from collections.abc import Callable
+Torch's OpenMP threads spin for some milliseconds after each operation and keep a core from any others. So the work is
+given to those very threads, where torch brings GNU's OpenMP (on Linux), and else to threads of our own.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import torch
 
@@ -17,29 +24,46 @@ def run_rows(work: Callable[[int, int], None], num_rows: int, row_elements: int)
     if threads == 1 or num_rows < 2 or num_rows * row_elements < SMALL:
         work(0, num_rows)
         return
-    _share_out(work, num_rows, min(num_rows, 4 * threads), threads)
+    run_spans(work, even_cuts(num_rows, min(num_rows, 4 * threads)))
 
 
-def run_heads(work: Callable[[int, int], None], num_heads: int, head_elements: int) -> None:
-    """Call `work(first, last)` over all heads, in as few pieces as there are threads: long rows vectorise better."""
-    threads = min(torch.get_num_threads(), num_heads)
-    if threads == 1 or num_heads * head_elements < SMALL:
-        work(0, num_heads)
-        return
-    _share_out(work, num_heads, threads, threads)
+def even_cuts(count: int, pieces: int) -> list[int]:
+    return [count * piece // pieces for piece in range(pieces + 1)]
 
 
-def _share_out(work: Callable[[int, int], None], count: int, pieces: int, threads: int) -> None:
-    spans = iter(list(pairwise(count * piece // pieces for piece in range(pieces + 1))))
+def run_spans(work: Callable[[int, int], None], cuts: Iterable[int]) -> None:
+    """Call `work(start, stop)` from each cut to the next, on as many threads as torch uses."""
+    threads, spans = torch.get_num_threads(), iter(list(pairwise(cuts)))
+    failures: list[BaseException] = []
 
-    def share() -> None:
-        for start, stop in spans:  # a list's iterator hands each span out once, whoever asks
-            work(start, stop)
+    def share(_: Any = None) -> None:
+        try:
+            for start, stop in spans:  # a list's iterator hands each span out once, whoever asks
+                work(start, stop)
+        except BaseException as failure:  # OpenMP has no use for it
+            failures.append(failure)
 
-    helpers = [_pool(threads).submit(share) for _ in range(threads - 1)]
-    share()
-    for helper in helpers:
-        helper.result()
+    if _openmp():
+        _openmp().GOMP_parallel(_CALLBACK(share), None, threads, 0)
+    else:
+        helpers = [_pool(threads).submit(share) for _ in range(threads - 1)]
+        share()
+        for helper in helpers:
+            helper.result()
+    if failures:
+        raise failures[0]
+
+
+_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@lru_cache(maxsize=1)
+def _openmp() -> Any:
+    """The OpenMP that torch has loaded, if it is GNU's."""
+    try:
+        return ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except (AttributeError, OSError):
+        return None
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,10 @@ from torch.nn import functional as F
 from gatas.nn.ops import kernels
 from gatas.nn.softmax import masked_softmax
 from gatas.sampling.models import each_model, fold_models
-from gatas.sampling.threads import run_heads
+from gatas.sampling.threads import run_rows
+
+PIECES = 8
+"""Pairs are shared out among threads in as many pieces, however many threads there are."""
 
 
 def attend(
@@ -105,7 +108,7 @@ def _attend(
 @_attend.register_fake
 def _(target_terms: Tensor, keys: Tensor, score: Tensor, values: Tensor, index: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     (models, batch, num_heads, _), sample = target_terms.shape, index.shape[-1]
-    state = (models, batch, num_heads) if target_terms.is_cuda else (models, num_heads, batch, sample)
+    state = (models, batch, num_heads) if target_terms.is_cuda else (models, num_heads, batch * sample)
     return target_terms.new_empty(models, batch, num_heads, values.shape[-1]), target_terms.new_empty(state)
 
 
@@ -170,17 +173,26 @@ def _forward_numba(
     keep: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     (batch, num_heads, _), width = target_terms.shape, values.shape[-1]
-    out = target_terms.new_empty(batch, num_heads, width)
-    weights = target_terms.new_zeros(num_heads, *index.shape)
-    u, g, w, v, o = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out))
-    log, used, kept, alpha = _numpy(log_probability), _numpy(mask), _kept(keep, target_terms), _numpy(weights)
-    indptr, slots = _slots_by_pair(index, mask, len(keys))
+    weights = target_terms.new_zeros(num_heads, index.numel())  # those of the slots in use first, pair by pair
+    parts = target_terms.new_empty(PIECES * batch, num_heads * width)
+    g, w, v, o = (_flat(tensor) for tensor in (keys, score.view(1, -1), values, parts))
+    log, kept, alpha = _numpy(log_probability).reshape(-1), _kept(keep, target_terms), _numpy(weights)
+    u, places = _with_exponentials(target_terms), _slots_by_pair(index, mask, len(keys))
+    piece_elements = index.numel() * w.size // PIECES
 
-    def work(first: int, last: int) -> None:
-        kernels.attend_heads(u, g, w[0], v, log, used, kept, indptr, slots, first, last, o, alpha)
+    def fill_logits(first: int, last: int) -> None:
+        kernels.attend_logits(*u, g, w, log, *places, first, last, alpha)
 
-    run_heads(work, num_heads, batch * index.shape[1] * w.size // num_heads)
-    return out, weights
+    def normalise(first: int, last: int) -> None:
+        kernels.softmax_heads(alpha, places[-1], batch, first, last)
+
+    def mix(first: int, last: int) -> None:
+        kernels.mix_values(v, kept, alpha, *places, batch, first, last, o)
+
+    run_rows(fill_logits, PIECES, piece_elements)
+    run_rows(normalise, num_heads, index.numel())
+    run_rows(mix, PIECES, piece_elements)
+    return parts.view(PIECES, batch, num_heads, width).sum(0), weights
 
 
 def _backward_numba(
@@ -196,33 +208,45 @@ def _backward_numba(
     weights: Tensor,
     grad_out: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    num_heads = score.shape[0]
-    u, g, w, v, o, d = (_flat(tensor) for tensor in (target_terms, keys, score.view(1, -1), values, out, grad_out))
-    kept, alpha = _kept(keep, target_terms), _numpy(weights)
-    grads = [torch.empty_like(tensor) for tensor in (target_terms, keys, score, values)]
-    grad_logits = torch.zeros_like(weights)
-    of_terms, of_keys, of_score, of_values = (_flat(grad) for grad in (grads[0], grads[1], grads[2].view(1, -1), grads[3]))
-    of_logits = _numpy(grad_logits)
-    indptr, slots = _slots_by_pair(index, mask, len(keys))
+    batch, num_heads, size = target_terms.shape
+    of_keys, of_values, of_logits = torch.empty_like(keys), torch.empty_like(values), torch.zeros_like(weights)
+    of_terms, of_score = target_terms.new_empty(PIECES * batch, num_heads * size), score.new_empty(PIECES, num_heads * size)
+    of_log = weights.new_zeros(index.shape)
+    mean = (grad_out * out).sum(-1)  # (B, K)
+    g, w, v, d = (_flat(tensor) for tensor in (keys, score.view(1, -1), values, grad_out))
+    kept, alpha, m = _kept(keep, target_terms), _numpy(weights), _numpy(mean)
+    u, places = _with_exponentials(target_terms), _slots_by_pair(index, mask, len(keys))
+    grads = [_flat(grad) for grad in (of_terms, of_keys, of_score, of_values, of_logits)]
 
     def work(first: int, last: int) -> None:
-        kernels.attend_backward_heads(
-            u, g, w[0], v, kept, indptr, slots, first, last, o, alpha, d,
-            of_terms, of_keys, of_score[0], of_values, of_logits,
-        )  # fmt: skip
+        kernels.attend_backward(*u, g, w, v, kept, alpha, m, d, *places, first, last, *grads)
 
-    run_heads(work, num_heads, index.numel() * w.size // num_heads)
-    return grads[0], grads[1], grads[2], grads[3], grad_logits.sum(0)
+    run_rows(work, PIECES, index.numel() * w.size // PIECES)
+    kernels.sum_heads(grads[-1], places[2], _numpy(of_log).reshape(-1))
+    together = of_terms.view(PIECES, *target_terms.shape).sum(0) * score
+    return together, of_keys, of_score.view(PIECES, *score.shape).sum(0), of_values, of_log
 
 
-def _slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    indptr, slots = np.zeros(num_pairs + 1, np.int64), np.empty(int(mask.sum()), np.int64)
-    kernels.slots_by_pair(_numpy(index), _numpy(mask), indptr, slots)
-    return indptr, slots
+def _with_exponentials(target_terms: Tensor) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+    """u, exp(u), and for which targets that is of use."""
+    u = _flat(target_terms)
+    exponentials, tame = np.empty_like(u), np.empty(len(u), np.bool_)
+    kernels.exponential_rows(u, exponentials, tame)
+    return u, exponentials, tame
+
+
+def _slots_by_pair(index: Tensor, mask: Tensor, num_pairs: int) -> tuple[NDArray[Any], ...]:
+    """Where pieces of about equal work begin, where pairs begin, and the slots in use, pair by pair, with their targets."""
+    num_slots = int(mask.sum())
+    indptr, slots, targets = np.zeros(num_pairs + 1, np.int64), np.empty(num_slots, np.uint64), np.empty(num_slots, np.uint64)
+    kernels.slots_by_pair(_numpy(index), _numpy(mask), indptr, slots, targets)
+    work = indptr + np.arange(num_pairs + 1)
+    cuts = np.searchsorted(work, work[-1] * np.arange(PIECES + 1) // PIECES)
+    return cuts, indptr, slots, targets
 
 
 def _kept(keep: Tensor | None, like: Tensor) -> NDArray[Any]:
-    return _numpy(like.new_empty(0, 0, 0) if keep is None else keep)
+    return _numpy(like.new_empty(0, like.shape[1]) if keep is None else keep).reshape(-1, like.shape[1])
 
 
 def _flat(tensor: Tensor) -> NDArray[Any]:

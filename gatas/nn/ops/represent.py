@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from gatas.sampling.models import fold_models
+from gatas.nn.ops import path_kernels
+from gatas.sampling.models import each_model, fold_models
+from gatas.sampling.threads import run_rows
 
 MOST_PATHS = 128
 """The GPU kernel sums gradients for so many paths at once; more are rare, and go by torch."""
@@ -15,10 +17,11 @@ MOST_PATHS = 128
 
 def represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
     """(U, F') from (V, F'), (E, C, F') and (E, C): row `node` of the first over row `path` of the others."""
-    if not of_input.is_cuda or of_step.shape[0] > MOST_PATHS or of_input.dtype == torch.float64:
+    if of_input.is_cuda and (len(of_step) > MOST_PATHS or of_input.dtype == torch.float64):
         return represent_torch(of_input, of_step, path_weights, node, path)
-    given = (of_input.float(), of_step.float(), path_weights.float(), node, path)
-    neighbours: Tensor = _represent(*(tensor.contiguous()[None] for tensor in given))
+    kind = torch.float32 if of_input.is_cuda else of_input.dtype
+    given = (of_input.to(kind), of_step.to(kind), path_weights.to(kind), node, path)
+    neighbours: Tensor = _represent(*(tensor[None] for tensor in given))
     return neighbours.squeeze(0)
 
 
@@ -33,6 +36,9 @@ def represent_torch(of_input: Tensor, of_step: Tensor, path_weights: Tensor, nod
 
 @torch.library.custom_op("gatas::represent", mutates_args=())
 def _represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
+    if not of_input.is_cuda:
+        out: Tensor = each_model(_forward_numba, of_input, of_step, path_weights, node, path)
+        return out
     from gatas.nn.ops import gpu
 
     return gpu.represent_forward(of_input, of_step, path_weights, node, path)
@@ -47,6 +53,11 @@ def _(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, pat
 def _represent_backward(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
+    if not of_input.is_cuda:
+        grads: tuple[Tensor, Tensor, Tensor] = each_model(
+            _backward_numba, grad_out, of_input, of_step, path_weights, node, path
+        )
+        return grads
     from gatas.nn.ops import gpu
 
     return gpu.represent_backward(grad_out, of_input, of_step, path_weights, node, path)
@@ -70,3 +81,25 @@ def _differentiate(ctx, grad_out):  # type: ignore[no-untyped-def]
 _represent.register_autograd(_differentiate, setup_context=_setup)
 fold_models(_represent)
 fold_models(_represent_backward)
+
+
+def _forward_numba(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
+    out = of_input.new_empty(len(node), of_input.shape[1])
+    given = (of_input, of_step.flatten(0, 1), path_weights, node, path, out)
+    *arrays, filled = (tensor.contiguous().numpy() for tensor in given)
+
+    def work(first: int, last: int) -> None:
+        path_kernels.mix_steps(*arrays, first, last, filled)
+
+    run_rows(work, len(node), path_weights.shape[1] * of_input.shape[1])
+    return out
+
+
+def _backward_numba(
+    grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    given = (of_input, of_step.flatten(0, 1), path_weights, node, path, grad_out)
+    grads = torch.zeros_like(of_input), torch.zeros_like(of_step), torch.zeros_like(path_weights)
+    arrays = [tensor.contiguous().numpy() for tensor in given]
+    path_kernels.mix_steps_backward(*arrays, grads[0].numpy(), grads[1].flatten(0, 1).numpy(), grads[2].numpy())
+    return grads
