@@ -22,7 +22,7 @@ class Report:
         cores = len(os.sched_getaffinity(0))
         self.add(f"- date: {datetime.now(UTC):%Y-%m-%d}")
         self.add(f"- command: `python -m benchmarks.{' '.join([Path(sys.argv[0]).stem, *sys.argv[1:]])}`")
-        self.add(f"- hardware: {processor()}, {cores} cores, {memory_gib():.0f} GiB")
+        self.add(f"- hardware: {processor()}, {cores} cores, {memory_gib():.0f} GiB{accelerator()}")
         self.add(f"- versions: Python {platform.python_version()}, " + ", ".join(f"{p} {version(p)}" for p in packages))
 
     def add(self, line: str = "") -> None:
@@ -54,6 +54,39 @@ def median_seconds(work: Callable[[], Any], repeats: int) -> float:
     return statistics.median(times)
 
 
+def captured(work: Callable[[], Any]) -> Any:
+    """A CUDA graph of `work`, after three calls to warm up."""
+    import torch
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            work()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph
+
+
+def gpu_milliseconds(work: Callable[[], Any], repeats: int) -> float:
+    """The median over replays of a captured call, ten at a time, by the device's own clock."""
+    import torch
+
+    graph, times = captured(work), []
+    graph.replay()
+    for _ in range(repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(10):
+            graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) / 10)
+    return statistics.median(times)
+
+
 def resident_memory() -> int:
     """Bytes this process holds."""
     return _status("VmRSS:")
@@ -72,6 +105,13 @@ def processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def accelerator() -> str:
+    """The GPU, where a benchmark has one."""
+    import torch
+
+    return f"; {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
 
 
 def memory_gib() -> float:
