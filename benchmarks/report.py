@@ -74,7 +74,7 @@ def gpu_milliseconds(work: Callable[[], Any], repeats: int) -> float:
     """The median over replays of a captured call, ten at a time, by the device's own clock."""
     import torch
 
-    graph, times = captured(work), []
+    graph, times = captured(work), list[float]()
     graph.replay()
     for _ in range(repeats):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

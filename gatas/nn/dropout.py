@@ -44,4 +44,8 @@ class Dropout(nn.Module):
 
 
 def _names(rows: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    """Two numbers for each row; none where nothing is dropped and rows need no names."""
+    if not rows:
+        nothing = torch.empty(0, dtype=torch.int64)
+        return nothing, nothing
     return (rows[0], rows[1]) if len(rows) == 2 else (rows[0], torch.zeros_like(rows[0]))

@@ -1,7 +1,8 @@
 """`Encoder`: from targets, their sampled neighbourhoods and features to representations (§3.2, §3.5)."""
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -164,7 +165,8 @@ def shapes_are_fixed(values: Tensor) -> bool:
     return values.is_cuda or torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(values)
 
 
-class Batch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Batch:
     """What a batch needs representations of: V nodes, E paths, and U pairs of these, each once if they can be counted."""
 
     nodes: Tensor  # (V,)

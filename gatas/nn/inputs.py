@@ -5,8 +5,7 @@ from torch import Tensor, nn
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
-from gatas.nn.ops.noisy import noisy_linear
-from gatas.nn.ops.normalise import WIDEST, normalise
+from gatas.nn.ops import noisy, normalise
 from gatas.sampling.noise import Noise
 
 
@@ -54,12 +53,12 @@ class Inputs(nn.Module):
         norm, dense, place = self.norm, self.dense, self.noise.place
         probability = self.noise.probability if self.noise.active else 0.0
         fused = not features.is_sparse and not features.requires_grad
-        if fused and features.is_cuda and features.dtype == torch.float32 and self.feature_size <= WIDEST:
-            given = normalise(features, nodes, norm.weight, norm.bias, noise, place, probability, norm.eps)
+        if fused and features.is_cuda and features.dtype == torch.float32 and self.feature_size <= normalise.WIDEST:
+            given = normalise.normalise(features, nodes, norm.weight, norm.bias, noise, place, probability, norm.eps)
             return dense(given)  # type: ignore[no-any-return]
-        if fused and not features.is_cuda and probability >= 0.5:
+        if fused and not features.is_cuda and probability >= 0.5 and self.feature_size <= noisy.WIDEST:
             layers = (norm.weight, norm.bias, dense.weight, dense.bias)
-            return noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
+            return noisy.noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
         given = features.index_select(0, nodes)
         given = given.to_dense() if given.is_sparse else given
         return dense(self.noise(norm(given), noise, nodes))  # type: ignore[no-any-return]

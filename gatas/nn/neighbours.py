@@ -67,8 +67,7 @@ class NeighbourAttention(nn.Module):
             if index is None:
                 index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
             keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
-            values = self.value(neighbours)  # (U, K·F'')
-            values = F.elu(values) if names is None else self.value_dropout.of_elu(values, noise, *names)  # d
+            values = self.value_dropout.of_elu(self.value(neighbours), noise, *(names or ()))  # (U, K·F'')   d
             values = values.view(-1, self.num_heads, self.head_size)
             mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')

@@ -60,7 +60,8 @@ class PathAttention(nn.Module):
 
     def weights(self, steps: Tensor, step_mask: Tensor) -> Tensor:
         """Every path has a step, so that a plain softmax will do."""
-        return self.score(steps).squeeze(-1).masked_fill(~step_mask, -torch.inf).softmax(-1)
+        logits: Tensor = self.score(steps).squeeze(-1)
+        return logits.masked_fill(~step_mask, -torch.inf).softmax(-1)
 
 
 class AdaptivePathAttention(PathAttention):

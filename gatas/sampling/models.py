@@ -13,6 +13,9 @@ def fold_models(operator: Any, shared: Sequence[int] = ()) -> None:
     Arguments at the places `shared` are one for all models.
     """
 
+    def unfolded(result: Tensor, size: int) -> Tensor:
+        return result.view(size, -1, *result.shape[1:])
+
     def rule(info: Any, in_dims: Sequence[int | None], *arguments: Any) -> tuple[Any, Any]:
         folded = [
             value if place in shared else _folded(info.batch_size, dim, value)
@@ -20,9 +23,9 @@ def fold_models(operator: Any, shared: Sequence[int] = ()) -> None:
         ]
         results = operator(*folded)
         if isinstance(results, Tensor):
-            return results.unflatten(0, (info.batch_size, -1)), 0
+            return unfolded(results, info.batch_size), 0
         several = type(results)  # a tuple or a list
-        return several(result.unflatten(0, (info.batch_size, -1)) for result in results), several(0 for _ in results)
+        return several(unfolded(result, info.batch_size) for result in results), several(0 for _ in results)
 
     operator.register_vmap(rule)
 

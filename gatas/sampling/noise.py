@@ -44,8 +44,8 @@ def threefry(key: tuple[Any, Any], first: Words, second: Words) -> tuple[Words, 
     return first, second
 
 
-def stream(seed: Words, kind: int, *numbers: Words) -> tuple[Words, Words]:
-    """The key for one use of a seed: numbers are folded in two at a time."""
+def stream(seed: Any, kind: int, *numbers: Any) -> tuple[Any, Any]:
+    """The key for one use of a seed: numbers, or tensors of them, are folded in two at a time."""
     key = threefry((seed & WORD, (seed >> 32) & WORD), kind, 0)
     padded = (*numbers, 0) if len(numbers) % 2 else numbers
     for first, second in zip(padded[::2], padded[1::2], strict=True):

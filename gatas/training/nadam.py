@@ -33,7 +33,7 @@ class NAdam:
         self.betas, self.eps, self.momentum_decay, self.max_norm = betas, eps, momentum_decay, max_norm
         with torch.no_grad():
             self.values = torch.cat([parameter.flatten() for parameter in self.parameters])
-            for parameter, part in zip(self.parameters, self.values.split(self.sizes), strict=True):
+            for parameter, part in zip(self.parameters, torch.split(self.values, self.sizes), strict=True):
                 parameter.data = part.view_as(parameter)
             self.lr = torch.full((), lr, device=self.values.device)
             shares = [l2] * len(self.parameters) if isinstance(l2, float) else l2

@@ -37,6 +37,7 @@ def compiled(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: An
 
 def main(precision: str, drop: bool) -> None:
     gpu.launch = compiled
+    launches: Any = gpu
     batch, sample, heads, width, pairs = 3, 40, 2, 50, 90
     normal = torch.randn
     terms, score = normal(1, batch, heads, width), normal(1, heads, width)
@@ -45,31 +46,31 @@ def main(precision: str, drop: bool) -> None:
     keep = normal(1, batch, sample, heads) if drop else None
     words, share = (torch.zeros(1, pairs, 2, dtype=torch.int64), 0.5) if drop else (None, 0.0)
     slots = (normal(1, batch, sample), mask, keep)
-    groups = gpu.slots_by_pair(index, mask, pairs)
-    keys, values = gpu.project_forward(n, weight, weight, bias, words, share, precision, groups[0], heads)
-    out, normaliser = gpu.pairs_forward(terms, keys, score, values, index, *slots, width)
-    given = (terms, keys, score, values, index, *slots, out, normaliser, out, *groups)
-    gpu.pairs_backward(*given, words, share, projected=True)
-    gpu.pairs_backward(*given)
+    groups = launches.slots_by_pair(index, mask, pairs)
+    keys, values = launches.project_forward(n, weight, weight, bias, words, share, precision, groups[0], heads)
+    out, normaliser = launches.pairs_forward(terms, keys, score, values, index, *slots, width)
+    of_pairs = (terms, keys, score, values, index, *slots, out, normaliser, out, *groups)
+    launches.pairs_backward(*of_pairs, words, share, projected=True)
+    launches.pairs_backward(*of_pairs)
     n = normal(1, batch * sample, width)
     own = None if words is None else torch.zeros(1, batch * sample, 2, dtype=torch.int64)
     given = (terms, score, n, weight, weight, bias, *slots, own, share, precision)
-    gpu.tiles_forward(*given)
-    gpu.tiles_backward(*given, out, normaliser, out)
+    launches.tiles_forward(*given)
+    launches.tiles_backward(*given, out, normaliser, out)
     if not drop:
         return
     of_input, of_step, path_weights = normal(1, 9, width), normal(1, 4, 3, width), normal(1, 4, 3)
     node = torch.zeros(1, pairs, dtype=torch.int64)
-    gpu.represent_forward(of_input, of_step, path_weights, node, node)
-    gpu.represent_backward(normal(1, pairs, width), of_input, of_step, path_weights, node, node)
+    launches.represent_forward(of_input, of_step, path_weights, node, node)
+    launches.represent_backward(normal(1, pairs, width), of_input, of_step, path_weights, node, node)
     seed = torch.zeros(1, dtype=torch.int64)
-    gpu.fill_keep(seed, seed, 3, node, node, 2**31, 2.0, normal(1, pairs, 7))
-    gpu.row_words(seed, seed, 3, node, node)
+    launches.fill_keep(seed, seed, 3, node, node, 2**15, 2.0, normal(1, pairs, 7))
+    launches.row_words(seed, seed, 3, node, node)
     features, affine = normal(90, 50), normal(1, 50)
-    gpu.normalise_forward(features, node, affine, affine, seed, seed, 2, 0.5, 1e-5)
-    gpu.normalise_backward(normal(1, pairs, 50), features, node, seed, seed, 2, 0.5, 1e-5)
+    launches.normalise_forward(features, node, affine, affine, seed, seed, 2, 0.5, 1e-5)
+    launches.normalise_backward(normal(1, pairs, 50), features, node, seed, seed, 2, 0.5, 1e-5)
     flat = normal(5_000)
-    gpu.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
+    launches.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
 
 
 if __name__ == "__main__":

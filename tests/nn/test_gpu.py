@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from gatas.nn.ops import gpu
 from gatas.nn.ops.attend import attend_torch
 from gatas.nn.ops.attend_neighbours import attend_neighbours, attend_neighbours_torch
-from gatas.nn.ops.dropout import keep_torch, row_words
+from gatas.nn.ops.dropout import keep_torch, row_words, threshold_of
 from gatas.nn.ops.normalise import normalise, normalise_torch
 from gatas.nn.ops.represent import represent_torch
 from gatas.sampling.noise import Noise
@@ -117,10 +118,11 @@ def test_keys_and_values_of_pairs_give_the_same(dropout):
     tensors = {name: None if t is None else t.to(DEVICE) for name, t in problem(4, 70, 3, 5, 6, 9, dropout=dropout).items()}
     exact = outcome(attend_torch, tensors, torch.float64)
     single = {name: t.float() if t is not None and t.is_floating_point() else t for name, t in tensors.items()}
-    batched = [None if single[name] is None else single[name][None] for name in single]
-    out, state = gpu.pairs_forward(*batched, 6)
+    launches: Any = gpu
+    batched = [None if tensor is None else tensor[None] for tensor in single.values()]
+    out, state = launches.pairs_forward(*batched, 6)
     weights = torch.linspace(-1, 1, out.numel(), device=DEVICE).view_as(out)
-    grads = gpu.pairs_backward(*batched, out, state, weights, *gpu.slots_by_pair(batched[4], batched[6], 9))
+    grads = launches.pairs_backward(*batched, out, state, weights, *launches.slots_by_pair(batched[4], batched[6], 9))
     terms, score, log, of_pairs = (grad[0] for grad in grads)
     keys, values = of_pairs.split([15, 18], dim=-1)
     pairwise = {"keys": keys.view(-1, 3, 5), "values": values.view(-1, 3, 6)}
@@ -130,13 +132,13 @@ def test_keys_and_values_of_pairs_give_the_same(dropout):
 @pytest.mark.parametrize("pairs", [None, 70])
 def test_many_models_at_once_are_each_as_alone(pairs):
     several = [neighbour_problem(3, 20, 2, 9, 9, 9, pairs, seed=seed) for seed in range(3)]
-    single = [
+    single: Any = [
         {name: None if t is None else t.float() if t.is_floating_point() else t for name, t in p.items()} for p in several
     ]
     alone = torch.stack([attend_neighbours(**tensors, precision="ieee") for tensors in single])
     names = [name for name, tensor in single[0].items() if tensor is not None]
     stacked = [torch.stack([tensors[name] for tensors in single]) for name in names]
-    constant = {"index": None} if pairs is None else {}
+    constant: Any = {"index": None} if pairs is None else {}
 
     def one(*given):
         return attend_neighbours(**dict(zip(names, given, strict=True)), **constant, precision="ieee")
@@ -174,7 +176,7 @@ def test_neighbours_along_their_paths_are_the_oracle(num_paths, num_pairs):
 def test_dropout_keeps_the_same_elements(width, probability):
     first, second = torch.arange(70, device=DEVICE), torch.arange(70, device=DEVICE) * 7919 % 2**31
     out = torch.full((1, 70, width), torch.nan, device=DEVICE)
-    threshold = round(probability * 2**32)
+    threshold = threshold_of(probability)
     where = noise(2**40 + 3, 8)
     gpu.fill_keep(where.seed[None], where.step[None], 4, first[None], second[None], threshold, 1 / (1 - probability), out)
     torch.testing.assert_close(out[0], keep_torch(where, 4, first, second, width, probability))

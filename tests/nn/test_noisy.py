@@ -47,4 +47,5 @@ def test_threads_do_not_change_a_bit():
 def test_the_operator_is_well_behaved_for_torch():
     features, *own = problem()
     batched = [tensor.detach()[None].requires_grad_(tensor.requires_grad) for tensor in (*own, *NOISE)]
-    torch.library.opcheck(torch.ops.gatas.noisy_linear.default, (features, *batched, 2, 0.5, 1e-5))
+    checks = ("test_schema", "test_autograd_registration", "test_faketensor")  # not whole outputs: columns beyond the count
+    torch.library.opcheck(torch.ops.gatas.noisy_linear.default, (features, *batched, 2, 0.5, 1e-5), test_utils=checks)

@@ -33,8 +33,8 @@ def elu_dropout_torch(values: Tensor, noise: Noise, place: int, first: Tensor, s
 def _elu_dropout(
     values: Tensor, seed: Tensor, step: Tensor, first: Tensor, second: Tensor, place: int, probability: float
 ) -> Tensor:
-    def one(*given: Tensor) -> Tensor:
-        return _rows(noise_kernels.elu_dropout, given[:1], *given[1:], place, probability)
+    def one(values: Tensor, *names: Any) -> Tensor:
+        return _rows(noise_kernels.elu_dropout, (values,), *names, place=place, probability=probability)
 
     out: Tensor = each_model(one, values, seed, step, first, second)
     return out
@@ -51,8 +51,8 @@ def _elu_dropout_backward(
     place: int,
     probability: float,
 ) -> Tensor:
-    def one(*given: Tensor) -> Tensor:
-        return _rows(noise_kernels.elu_dropout_backward, given[:2], *given[2:], place, probability)
+    def one(out: Tensor, grad_out: Tensor, *names: Any) -> Tensor:
+        return _rows(noise_kernels.elu_dropout_backward, (out, grad_out), *names, place=place, probability=probability)
 
     grad: Tensor = each_model(one, out, grad_out, seed, step, first, second)
     return grad
@@ -65,6 +65,7 @@ def _rows(
     step: Tensor,
     first: Tensor,
     second: Tensor,
+    *,
     place: int,
     probability: float,
 ) -> Tensor:
@@ -72,7 +73,7 @@ def _rows(
     values, *others = (tensor.contiguous().numpy() for tensor in (*tensors, out))
     key = [np.uint32(word) for word in stream(int(seed), place, int(step))]
     names = first.contiguous().numpy(), second.contiguous().numpy()
-    threshold, scale = np.uint32(threshold_of(probability)), values.dtype.type(1 / (1 - probability))
+    threshold, scale = np.uint16(threshold_of(probability)), values.dtype.type(1 / (1 - probability))
 
     def work(start: int, stop: int) -> None:
         kernel(*key, *names, threshold, scale, values, start, stop, *others)

@@ -107,9 +107,9 @@ def _attend(
 
 @_attend.register_fake
 def _(target_terms: Tensor, keys: Tensor, score: Tensor, values: Tensor, index: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    (models, batch, num_heads, _), sample = target_terms.shape, index.shape[-1]
-    state = (models, batch, num_heads) if target_terms.is_cuda else (models, num_heads, batch * sample)
-    return target_terms.new_empty(models, batch, num_heads, values.shape[-1]), target_terms.new_empty(state)
+    models, batch, num_heads = target_terms.shape[:3]
+    weights = (models, batch, num_heads) if target_terms.is_cuda else (models, num_heads, batch * index.shape[-1])
+    return target_terms.new_empty(models, batch, num_heads, values.shape[-1]), target_terms.new_empty(weights)
 
 
 @torch.library.custom_op("gatas::attend_backward", mutates_args=())
@@ -134,7 +134,8 @@ def _attend_backward(
 
     groups = gpu.slots_by_pair(index, mask, keys.shape[1])
     terms, of_score, log, of_pairs = gpu.pairs_backward(*given, out, state, grad_out, *groups)
-    of_keys, of_values = (part.clone() for part in of_pairs.split([score[0].numel(), out[0, 0].numel()], dim=-1))
+    split = score[0].numel()
+    of_keys, of_values = of_pairs[..., :split].clone(), of_pairs[..., split:].clone()
     return terms, of_keys.view_as(keys), of_score, of_values.view_as(values), log
 
 

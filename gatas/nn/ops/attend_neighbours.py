@@ -130,9 +130,22 @@ def _attend_neighbours_backward(
     if index is None:
         weights = (neighbours, key_weight, value_weight, value_bias)
         return gpu.tiles_backward(target_terms, score, *weights, *slots, words, dropout, precision, out, normaliser, grad_out)
-    keys, values, *groups = pairwise
+    keys, values, indptr, members = pairwise
     of_terms, of_score, of_log, of_pairs = gpu.pairs_backward(
-        target_terms, keys, score, values, index, *slots, out, normaliser, grad_out, *groups, words, dropout, projected=True
+        target_terms,
+        keys,
+        score,
+        values,
+        index,
+        *slots,
+        out,
+        normaliser,
+        grad_out,
+        indptr,
+        members,
+        words,
+        dropout,
+        projected=True,
     )
     of_neighbours, of_key, of_value, of_bias = gpu.project_backward(neighbours, key_weight, value_weight, of_pairs)
     return [of_terms, of_neighbours, of_key, of_score, of_value, of_bias, of_log]

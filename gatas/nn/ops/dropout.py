@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gatas.nn.ops import kernels
+from gatas.nn.ops import noise_kernels
 from gatas.sampling.models import fold_models
 from gatas.sampling.noise import WORD, Noise, stream, threefry
 from gatas.sampling.threads import run_rows
@@ -23,17 +23,18 @@ def row_words(noise: Noise, place: int, first: Tensor, second: Tensor) -> Tensor
 
 
 def threshold_of(probability: float) -> int:
-    """Words below it are dropped."""
-    return round(probability * 2**32)
+    """Elements whose 16 bits are below it are dropped."""
+    return round(probability * 2**16)
 
 
 def keep_torch(noise: Noise, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
-    """`keep`, slow and obvious: each pair of columns shares one call of the generator."""
+    """`keep`, slow and obvious: one call of the generator makes two words, and with their halves four columns."""
     own = threefry(stream(noise.seed, place, noise.step), first & WORD, second & WORD)
-    pair = torch.arange((width + 1) // 2, device=first.device)
-    words = threefry((own[0][:, None], own[1][:, None]), pair, torch.zeros_like(pair))
-    both = torch.stack(words, dim=-1).flatten(1)[:, :width]
-    return (both >= threshold_of(probability)).float() / (1 - probability)
+    group = torch.arange((width + 3) // 4, device=first.device)
+    words = threefry((own[0][:, None], own[1][:, None]), group, torch.zeros_like(group))
+    halves = [half for word in words for half in (word & 0xFFFF, word >> 16)]
+    bits = torch.stack(halves, dim=-1).flatten(1)[:, :width]
+    return (bits >= threshold_of(probability)).float() / (1 - probability)
 
 
 @torch.library.custom_op("gatas::keep", mutates_args=())
@@ -78,10 +79,10 @@ fold_models(_row_words)
 
 def _fill_numba(key: tuple[int, int], first: Tensor, second: Tensor, probability: float, out: Tensor) -> None:
     target, names = out.numpy(), (first.contiguous().numpy(), second.contiguous().numpy())
-    threshold, scale = np.uint32(threshold_of(probability)), np.float32(1 / (1 - probability))
+    threshold, scale = np.uint16(threshold_of(probability)), np.float32(1 / (1 - probability))
     key0, key1 = np.uint32(key[0]), np.uint32(key[1])
 
     def work(start: int, stop: int) -> None:
-        kernels.fill_keep(key0, key1, names[0][start:stop], names[1][start:stop], threshold, scale, target[start:stop])
+        noise_kernels.fill_keep(key0, key1, names[0][start:stop], names[1][start:stop], threshold, scale, target[start:stop])
 
     run_rows(work, len(first), out.shape[-1])

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from gatas.nn.ops import triton_kernels as kernels
+from gatas.nn.ops.dropout import threshold_of
 from gatas.nn.ops.nadam import Moments
 
 PROGRAMS = 264
@@ -274,7 +275,7 @@ def project_settings(words: Tensor | None, precision: str) -> dict[str, Any]:
 
 def drop(dropout: float) -> tuple[int, float]:
     """Threshold and scale."""
-    return round(dropout * 2**32), 1 / (1 - dropout)
+    return threshold_of(dropout), 1 / (1 - dropout)
 
 
 def fill_keep(
@@ -282,12 +283,12 @@ def fill_keep(
 ) -> None:
     """Fill (M, R, width) with 0 or `scale`."""
     models, rows, width = out.shape
-    pairs = min(64, triton.next_power_of_2((width + 1) // 2))
-    block = max(1, 512 // pairs)
-    grid = (triton.cdiv(rows, block), triton.cdiv((width + 1) // 2, pairs), models)
+    groups = min(64, triton.next_power_of_2((width + 3) // 4))
+    block = max(1, 256 // groups)
+    grid = (triton.cdiv(rows, block), triton.cdiv(width, 4 * groups), models)
     launch(
         kernels.fill_keep, grid, seed, step, first, second, out, threshold, scale, rows, width,
-        PLACE=place, ROWS=block, PAIRS=pairs,
+        PLACE=place, ROWS=block, GROUPS=groups,
     )  # fmt: skip
 
 
@@ -398,5 +399,5 @@ def normalise_backward(
 
 
 def normalise_sizes(width: int, place: int, probability: float) -> dict[str, Any]:
-    columns = int(triton.next_power_of_2(max(2, width)))
+    columns = int(triton.next_power_of_2(max(4, width)))
     return {"PLACE": place, "FP": columns, "ROWS": max(1, 2048 // columns), "DROP": probability > 0}

@@ -9,18 +9,38 @@ from gatas.transitions.kernels import compiled
 
 @compiled(forceinline=True)
 def fill_words(key0, key1, first, second, words):
-    """One random word for each column of the row named (first, second); `words` has an even number of them."""
+    """Random words for the row named (first, second): two from each call, and from each word's halves two columns' bits."""
     own0, own1 = threefry(key0, key1, U32(first), U32(second))
-    for pair in range(words.size // 2):
-        place = np.uint64(pair)
-        words[2 * place], words[2 * place + np.uint64(1)] = threefry(own0, own1, U32(pair), U32(0))
+    for group in range(words.size // 2):
+        place = np.uint64(group)
+        words[2 * place], words[2 * place + np.uint64(1)] = threefry(own0, own1, U32(group), U32(0))
+
+
+@compiled(forceinline=True)
+def words_for(width):
+    """Room for a row's words; seen as 16-bit numbers they are its columns' bits, the low half first."""
+    return np.empty((width + 3) // 4 * 2, np.uint32)
+
+
+@compiled()
+def fill_keep(key0, key1, first, second, threshold, scale, out):
+    """out[r, c] = scale where the noise of element (first[r], second[r], c) reaches the threshold, else 0."""
+    zero, words = np.float32(0), words_for(out.shape[1])
+    bits = words.view(np.uint16)
+    for row in range(out.shape[0]):
+        fill_words(key0, key1, first[row], second[row], words)
+        i = np.uint64(row)
+        for n in range(out.shape[1]):
+            place = np.uint64(n)
+            out[i, place] = scale if bits[place] >= threshold else zero
 
 
 @compiled(fastmath=FUSE)
 def elu_dropout(key0, key1, first, second, threshold, scale, values, start, stop, out):
     """out = keep · ELU(values), for some rows; no noise where the threshold is 0."""
     zero, one = values.dtype.type(0), values.dtype.type(1)
-    words = np.empty(values.shape[1] + values.shape[1] % 2, np.uint32)
+    words = words_for(values.shape[1])
+    bits = words.view(np.uint16)
     for row in range(start, stop):
         if threshold > 0:
             fill_words(key0, key1, first[row], second[row], words)
@@ -32,59 +52,63 @@ def elu_dropout(key0, key1, first, second, threshold, scale, values, start, stop
         if threshold > 0:
             for n in range(values.shape[1]):
                 place = np.uint64(n)
-                out[i, place] *= scale if words[place] >= threshold else zero
+                out[i, place] *= scale if bits[place] >= threshold else zero
 
 
 @compiled(fastmath=FUSE)
 def elu_dropout_backward(key0, key1, first, second, threshold, scale, values, start, stop, grad_values, grad):
     """From what came out: ELU′ = 1 above zero, and ELU + 1 below."""
     zero, one, back = values.dtype.type(0), values.dtype.type(1), 1 / scale
-    words = np.full(values.shape[1] + values.shape[1] % 2, np.uint32(0xFFFFFFFF), np.uint32)
+    words = words_for(values.shape[1])
+    words.fill(U32(0xFFFFFFFF))
+    bits = words.view(np.uint16)
     for row in range(start, stop):
         if threshold > 0:
             fill_words(key0, key1, first[row], second[row], words)
         i = np.uint64(row)
         for n in range(values.shape[1]):
             place = np.uint64(n)
-            kept = scale if words[place] >= threshold else zero
+            kept = scale if bits[place] >= threshold else zero
             grad[i, place] = kept * grad_values[i, place] * min(values[i, place] * back + one, one)
 
 
 @compiled()
 def noisy_linear(
-    key0, key1, threshold, scale, features, nodes, norm_weight, norm_bias, epsilon, weight, bias, start, stop, out
+    key0, key1, threshold, scale, features, nodes, norm_weight, norm_bias, epsilon, weight, bias, start, stop, out,
+    columns, counts,
 ):  # fmt: skip
-    """out[r] = bias + Σ over the columns that are kept of scale · LayerNorm(features[node])[c] · weight[c], for some rows."""
-    width = features.shape[1]
-    words, columns = np.empty(width + width % 2, np.uint32), np.empty(width, np.uint32)
+    """out[r] = bias + Σ over the columns that are kept of scale · LayerNorm(features[node])[c] · weight[c], for some rows.
+
+    Which columns these are, and how many, is kept for the backward pass.
+    """
+    words = words_for(features.shape[1])
+    bits = words.view(np.uint16)
     for row in range(start, stop):
         node = nodes[row]
         mean, inverse = moments(features, node, epsilon)
         fill_words(key0, key1, node, 0, words)
-        count = kept_columns(words, threshold, width, columns)
+        counts[row] = kept_columns(bits, threshold, columns, row)
         for h in range(bias.size):
             out[row, h] = bias[h]
-        for at in range(count):
-            c = columns[at]
+        for at in range(counts[row]):
+            c = columns[row, at]
             normal = (features[node, c] - mean) * inverse
             add_scaled(scale * (normal * norm_weight[c] + norm_bias[c]), weight, c, 0, bias.size, out, row)
 
 
 @compiled()
-def noisy_linear_backward(key0, key1, threshold, features, nodes, epsilon, grad_out, cuts, first, last, out):
+def noisy_linear_backward(features, nodes, epsilon, grad_out, columns, counts, cuts, first, last, out):
     """Σ of keep · grad_out and, beside it, of keep · normal · grad_out over the rows of some pieces: (pieces · F, 2·H)."""
     width = features.shape[1]
-    words, columns = np.empty(width + width % 2, np.uint32), np.empty(width, np.uint32)
     for piece in range(first, last):
         for c in range(piece * width, (piece + 1) * width):
             fill(out, c, 0)
         for row in range(cuts[piece], cuts[piece + 1]):
             node = nodes[row]
             mean, inverse = moments(features, node, epsilon)
-            fill_words(key0, key1, node, 0, words)
-            for at in range(kept_columns(words, threshold, width, columns)):
-                c = columns[at]
-                add_twice((features[node, c] - mean) * inverse, grad_out, row, out, piece * width + np.int64(c))
+            for at in range(counts[row]):
+                kept = np.int64(columns[row, at])
+                add_twice((features[node, kept] - mean) * inverse, grad_out, row, out, piece * width + kept)
 
 
 @compiled(fastmath=FUSE, forceinline=True)
@@ -111,10 +135,10 @@ def moments(values, row, epsilon):
 
 
 @compiled(forceinline=True)
-def kept_columns(words, threshold, width, columns):
-    """Fill in which columns are kept; how many there are."""
-    count = np.uint64(0)
-    for c in range(width):
-        columns[count] = c
-        count += np.uint64(words[np.uint64(c)] >= threshold)
+def kept_columns(bits, threshold, columns, row):
+    """Fill in which columns of a row are kept; how many there are."""
+    i, count = np.uint64(row), np.uint64(0)
+    for c in range(columns.shape[1]):
+        columns[i, count] = c
+        count += np.uint64(bits[np.uint64(c)] >= threshold)
     return count

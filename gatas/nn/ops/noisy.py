@@ -20,6 +20,9 @@ from gatas.sampling.models import each_model, fold_models
 from gatas.sampling.noise import Noise, stream
 from gatas.sampling.threads import even_cuts, run_rows
 
+WIDEST = 2**15
+"""Features whose numbers fit in 16 bits."""
+
 PIECES = 4
 """Rows are shared out among threads in as many pieces in the backward pass, however many threads there are."""
 
@@ -38,7 +41,7 @@ def noisy_linear(
 ) -> Tensor:
     """(V, H) linear(dropout(layer_norm(features[nodes]))), on a CPU."""
     own = (tensor[None] for tensor in (nodes, norm_weight, norm_bias, weight, bias, *noise))
-    out: Tensor = _noisy_linear(features, *own, place, probability, epsilon)
+    out: Tensor = _noisy_linear(features, *own, place, probability, epsilon)[0]
     return out.squeeze(0)
 
 
@@ -72,71 +75,70 @@ def _noisy_linear(
     place: int,
     probability: float,
     epsilon: float,
-) -> Tensor:
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(M, V, H), and which columns of each node are kept, (M, V, F) of which the first so many count, (M, V)."""
     x = _numpy(features)
 
-    def one(*given: Tensor) -> Tensor:
+    def one(*given: Tensor) -> tuple[Tensor, ...]:
         rows, gamma, beta, w, b = (_numpy(tensor) for tensor in (*given[:3], given[3].T, given[4]))
         out = features.new_empty(len(rows), len(b))
-        noise = *_key(*given[5:], place), _threshold(probability), x.dtype.type(1 / (1 - probability))
+        columns = torch.empty(len(rows), x.shape[1], dtype=torch.int16)
+        counts = torch.empty(len(rows), dtype=torch.int32)
+        filled = (out.numpy(), columns.numpy(), counts.numpy())
+        noise = *_key(given[5], given[6], place), np.uint16(threshold_of(probability)), x.dtype.type(1 / (1 - probability))
 
         def work(start: int, stop: int) -> None:
-            noise_kernels.noisy_linear(*noise, x, rows, gamma, beta, epsilon, w, b, start, stop, out.numpy())
+            noise_kernels.noisy_linear(*noise, x, rows, gamma, beta, epsilon, w, b, start, stop, *filled)
 
         run_rows(work, len(rows), x.shape[1])
-        return out
+        return out, columns, counts
 
-    results: Tensor = each_model(one, nodes, norm_weight, norm_bias, weight, bias, seed, step)
+    results: tuple[Tensor, Tensor, Tensor] = each_model(one, nodes, norm_weight, norm_bias, weight, bias, seed, step)
     return results
 
 
 @torch.library.custom_op("gatas::noisy_linear_backward", mutates_args=(), device_types="cpu")
 def _noisy_linear_backward(
-    features: Tensor,
-    nodes: Tensor,
-    seed: Tensor,
-    step: Tensor,
-    grad_out: Tensor,
-    place: int,
-    probability: float,
-    epsilon: float,
+    features: Tensor, nodes: Tensor, columns: Tensor, counts: Tensor, grad_out: Tensor, epsilon: float
 ) -> Tensor:
-    """A and B side by side, (M, F, 2·H)."""
+    """A and B side by side, (M, F, 2·H), but for the scale."""
     x = _numpy(features)
 
     def one(*given: Tensor) -> Tensor:
-        rows, grad = _numpy(given[0]), _numpy(given[3])
+        rows, kept, numbers, grad = (_numpy(tensor) for tensor in given)
         parts = features.new_empty(PIECES * x.shape[1], 2 * grad.shape[1])
-        noise, cuts = (*_key(*given[1:3], place), _threshold(probability)), np.array(even_cuts(len(rows), PIECES))
+        cuts = np.array(even_cuts(len(rows), PIECES))
 
         def work(first: int, last: int) -> None:
-            noise_kernels.noisy_linear_backward(*noise, x, rows, epsilon, grad, cuts, first, last, parts.numpy())
+            noise_kernels.noisy_linear_backward(x, rows, epsilon, grad, kept, numbers, cuts, first, last, parts.numpy())
 
         run_rows(work, PIECES, x.size // PIECES)
-        return parts.view(PIECES, x.shape[1], -1).sum(0) / (1 - probability)
+        return parts.view(PIECES, x.shape[1], -1).sum(0)
 
-    results: Tensor = each_model(one, nodes, seed, step, grad_out)
+    results: Tensor = each_model(one, nodes, columns, counts, grad_out)
     return results
 
 
 @_noisy_linear.register_fake
-def _(features: Tensor, nodes: Tensor, norm_weight: Tensor, norm_bias: Tensor, weight: Tensor, *_: Any) -> Tensor:
-    return features.new_empty(*nodes.shape, weight.shape[1])
+def _(features: Tensor, nodes: Tensor, norm_weight: Tensor, norm_bias: Tensor, weight: Tensor, *_: Any) -> Any:
+    columns = features.new_empty(*nodes.shape, features.shape[1], dtype=torch.int16)
+    return features.new_empty(*nodes.shape, weight.shape[1]), columns, features.new_empty(nodes.shape, dtype=torch.int32)
 
 
 @_noisy_linear_backward.register_fake
-def _(features: Tensor, nodes: Tensor, seed: Tensor, step: Tensor, grad_out: Tensor, *_: Any) -> Tensor:
+def _(features: Tensor, nodes: Tensor, columns: Tensor, counts: Tensor, grad_out: Tensor, epsilon: float) -> Tensor:
     return features.new_empty(len(nodes), features.shape[1], 2 * grad_out.shape[-1])
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    features, nodes, norm_weight, norm_bias, weight, _, seed, step, *ctx.settings = inputs
-    ctx.save_for_backward(features, nodes, seed, step, norm_weight, norm_bias, weight)
+    features, nodes, norm_weight, norm_bias, weight, *_, ctx.probability, ctx.epsilon = inputs
+    ctx.save_for_backward(features, nodes, *output[1:], norm_weight, norm_bias, weight)
 
 
-def _differentiate(ctx, grad_out):  # type: ignore[no-untyped-def]
+def _differentiate(ctx, grad_out, *_):  # type: ignore[no-untyped-def]
     *given, norm_weight, norm_bias, weight = ctx.saved_tensors
-    A, B = torch.ops.gatas.noisy_linear_backward(*given, grad_out, *ctx.settings).mT.chunk(2, dim=1)  # (M, H, F) each
+    both = torch.ops.gatas.noisy_linear_backward(*given, grad_out, ctx.epsilon) / (1 - ctx.probability)
+    A, B = both.mT.chunk(2, dim=1)  # (M, H, F) each
     of_weight = norm_weight[:, None] * B + norm_bias[:, None] * A
     of_norm = ((weight * B).sum(1), (weight * A).sum(1))
     return None, None, *of_norm, of_weight, grad_out.sum(1), None, None, None, None, None
@@ -149,10 +151,6 @@ fold_models(_noisy_linear, shared=(0,))
 def _key(seed: Tensor, step: Tensor, place: int) -> tuple[np.uint32, np.uint32]:
     first, second = stream(int(seed), place, int(step))
     return np.uint32(first), np.uint32(second)
-
-
-def _threshold(probability: float) -> np.uint32:
-    return np.uint32(threshold_of(probability))
 
 
 def _numpy(tensor: Tensor) -> NDArray[Any]:

@@ -1,0 +1,50 @@
+"""One step of NAdam."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def momentum(step, beta1, momentum_decay):
+    return beta1 * (1 - 0.5 * tl.exp2(step * momentum_decay * -0.058893689053568565))  # 0.96 to the power
+
+
+@triton.jit
+def nadam_norm(values, gradient, l2, partial, product, steps, P, beta1, momentum_decay, L2: tl.constexpr, BLOCK: tl.constexpr):
+    """Partial sums of the gradient's square, L2 included; the first program counts the step."""
+    part = tl.program_id(0)
+    place = part.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < P
+    slope = tl.load(gradient + place, mask=inside, other=0.0)
+    if L2:
+        slope += tl.load(l2 + place, mask=inside, other=0.0) * tl.load(values + place, mask=inside, other=0.0)
+        tl.store(gradient + place, slope, mask=inside)
+    tl.store(partial + part, tl.sum(slope * slope, 0))
+    if part == 0:
+        count = tl.load(steps) + 1
+        tl.store(steps, count)
+        tl.store(product, tl.load(product) * momentum(count, beta1, momentum_decay))
+
+
+@triton.jit
+def nadam_update(
+    values, gradient, first, second, product, steps, lr, partial, P, PARTS, beta1, beta2, eps, momentum_decay, max_norm,
+    BLOCK: tl.constexpr, PARTIAL: tl.constexpr,
+):  # fmt: skip
+    """A block of parameters: clip, move the moments, and step."""
+    part = tl.arange(0, PARTIAL)
+    norm = tl.sqrt(tl.sum(tl.load(partial + part, mask=part < PARTS, other=0.0), 0))
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < P
+    slope = tl.load(gradient + place, mask=inside, other=0.0) * tl.minimum(max_norm / (norm + 1e-6), 1.0)
+    m = tl.load(first + place, mask=inside, other=0.0)
+    m += (slope - m) * (1 - beta1)
+    v = tl.load(second + place, mask=inside, other=0.0) * beta2 + slope * slope * (1 - beta2)
+    count, together = tl.load(steps), tl.load(product)
+    now, later = momentum(count, beta1, momentum_decay), momentum(count + 1, beta1, momentum_decay)
+    direction = slope * ((1 - now) / (1 - together)) + m * (later / (1 - together * later))
+    scale = tl.sqrt(v / (1 - tl.exp2(count * tl.log2(beta2)))) + eps
+    value = tl.load(values + place, mask=inside, other=0.0)
+    tl.store(values + place, value - tl.load(lr) * direction / scale, mask=inside)
+    tl.store(first + place, m, mask=inside)
+    tl.store(second + place, v, mask=inside)

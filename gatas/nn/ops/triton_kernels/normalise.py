@@ -1,0 +1,59 @@
+"""LayerNorm of features with noise."""
+
+import triton
+import triton.language as tl
+
+from gatas.nn.ops.triton_kernels.noise import kept_features
+from gatas.sampling.triton_kernels import stream
+
+
+@triton.jit
+def load_features(features, nodes, place, live, column, F, eps):
+    """Rows of features, normalised: (x - mean) / deviation."""
+    node = tl.load(nodes + place, mask=live, other=0)
+    inside = live[:, None] & (column < F)[None, :]
+    x = tl.load(features + node[:, None] * F + column[None, :], mask=inside, other=0.0).to(tl.float32)
+    x = tl.where(inside, x - (tl.sum(x, 1) / F)[:, None], 0.0)
+    return x / tl.sqrt(tl.sum(x * x, 1) / F + eps)[:, None], node, inside
+
+
+@triton.jit
+def normalise_forward(
+    features, nodes, weight, bias, seed, step, out, threshold, scale, eps, V, F,
+    PLACE: tl.constexpr, FP: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
+):  # fmt: skip
+    """A block of nodes: LayerNorm of their features, and noise."""
+    model = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, FP)
+    x, node, inside = load_features(features, nodes, model * V + row, row < V, column, F, eps)
+    x = x * tl.load(weight + model * F + column, mask=column < F, other=0.0)[None, :]
+    x += tl.load(bias + model * F + column, mask=column < F, other=0.0)[None, :]
+    if DROP:
+        key0, key1 = stream(tl.load(seed + model), PLACE, tl.load(step + model))
+        x = x * kept_features(key0, key1, node, threshold, scale, FP)
+    tl.store(out + (model * V + row)[:, None] * F + column[None, :], x, mask=inside)
+
+
+@triton.jit
+def normalise_backward(
+    features, nodes, seed, step, grad_out, grad_weight, grad_bias, threshold, scale, eps, V, F, SHARE,
+    PLACE: tl.constexpr, FP: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
+):  # fmt: skip
+    """SHARE nodes: their part of the gradients of LayerNorm's weight and bias."""
+    part, model = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    column = tl.arange(0, FP)
+    of_weight, of_bias = tl.zeros((FP,), tl.float32), tl.zeros((FP,), tl.float32)
+    key0, key1 = stream(tl.load(seed + model), PLACE, tl.load(step + model))
+    for first in range(part * SHARE, tl.minimum((part + 1) * SHARE, V), ROWS):
+        row = first + tl.arange(0, ROWS)
+        live = row < tl.minimum((part + 1) * SHARE, V)
+        x, node, inside = load_features(features, nodes, model * V + row, live, column, F, eps)
+        gradient = tl.load(grad_out + (model * V + row)[:, None] * F + column[None, :], mask=inside, other=0.0)
+        if DROP:
+            gradient = gradient * kept_features(key0, key1, node, threshold, scale, FP)
+        of_weight += tl.sum(gradient * x, 0)
+        of_bias += tl.sum(gradient, 0)
+    at = (model * tl.num_programs(0) + part) * F + column
+    tl.store(grad_weight + at, of_weight, mask=column < F)
+    tl.store(grad_bias + at, of_bias, mask=column < F)

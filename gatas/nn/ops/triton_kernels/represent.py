@@ -1,0 +1,80 @@
+"""Neighbours along their paths (eq. 1)."""
+
+import triton
+import triton.language as tl
+
+from gatas.nn.ops.triton_kernels.rows import elu, load_rows
+
+
+@triton.jit
+def represent_forward(
+    of_input, of_step, path_weights, node, path, out, V, E, U, C: tl.constexpr, F: tl.constexpr, FP: tl.constexpr,
+    ROWS: tl.constexpr,
+):  # fmt: skip
+    """n = Σ_c β ELU(z) for a block of pairs (eq. 1)."""
+    model = tl.program_id(1).to(tl.int64)
+    pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    live = pair < U
+    source = tl.load(node + model * U + pair, mask=live, other=0) + model * V
+    way = tl.load(path + model * U + pair, mask=live, other=0) + model * E
+    given = load_rows(of_input, source, live, F, FP)
+    total = tl.zeros((ROWS, FP), tl.float32)
+    for c in tl.static_range(C):
+        value = elu(given + load_rows(of_step, way * C + c, live, F, FP))
+        total += tl.load(path_weights + way * C + c, mask=live, other=0.0)[:, None] * value
+    column = tl.arange(0, FP)
+    place = out + (model * U + pair)[:, None] * F + column[None, :]
+    tl.store(place, total, mask=live[:, None] & (column < F)[None, :])
+
+
+@triton.jit
+def represent_backward_input(
+    of_input, of_step, path_weights, node, path, grad_out, grad_input, V, E, U, C: tl.constexpr, F: tl.constexpr,
+    FP: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Gradients of the nodes' projections, added up over the pairs that hold each node."""
+    model = tl.program_id(1).to(tl.int64)
+    pair = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    live = pair < U
+    source = tl.load(node + model * U + pair, mask=live, other=0) + model * V
+    way = tl.load(path + model * U + pair, mask=live, other=0) + model * E
+    given = load_rows(of_input, source, live, F, FP)
+    slope = tl.zeros((ROWS, FP), tl.float32)
+    for c in tl.static_range(C):
+        before = given + load_rows(of_step, way * C + c, live, F, FP)
+        slope += tl.load(path_weights + way * C + c, mask=live, other=0.0)[:, None] * tl.exp(tl.minimum(before, 0.0))
+    gradient = load_rows(grad_out, model * U + pair, live, F, FP) * slope
+    column = tl.arange(0, FP)
+    place = grad_input + source[:, None] * F + column[None, :]
+    tl.atomic_add(place, gradient, mask=live[:, None] & (column < F)[None, :], sem="relaxed")
+
+
+@triton.jit
+def represent_backward_steps(
+    of_input, of_step, path_weights, node, path, grad_out, grad_step, grad_weights, V, E, U, SHARE, C: tl.constexpr,
+    F: tl.constexpr, FP: tl.constexpr, EP: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Gradients of the paths' steps and weights at one position: few paths, many pairs, so sums by a one-hot product."""
+    part, c, model = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    of_values = tl.zeros((EP, FP), tl.float32)
+    of_weights = tl.zeros((EP,), tl.float32)
+    kind = tl.arange(0, EP)
+    for first in range(part * SHARE, tl.minimum((part + 1) * SHARE, U), ROWS):
+        pair = first + tl.arange(0, ROWS)
+        live = pair < tl.minimum((part + 1) * SHARE, U)
+        way = tl.load(path + model * U + pair, mask=live, other=0)
+        source = tl.load(node + model * U + pair, mask=live, other=0) + model * V
+        step = (way + model * E) * C + c
+        before = load_rows(of_input, source, live, F, FP) + load_rows(of_step, step, live, F, FP)
+        slope = tl.exp(tl.minimum(before, 0.0))
+        gradient = load_rows(grad_out, model * U + pair, live, F, FP)
+        gain = tl.sum(gradient * tl.where(before > 0, before, slope - 1), 1)
+        chosen = (kind[:, None] == way[None, :]) & live[None, :]
+        share = tl.load(path_weights + step, mask=live, other=0.0)
+        of_values += tl.dot(tl.where(chosen, share[None, :], 0.0), gradient * slope, input_precision="ieee")
+        of_weights += tl.sum(tl.where(chosen, gain[None, :], 0.0), 1)
+    at = (model * tl.num_programs(0) + part) * E
+    column = tl.arange(0, FP)
+    place = grad_step + ((at + kind) * C + c)[:, None] * F + column[None, :]
+    tl.store(place, of_values, mask=(kind < E)[:, None] & (column < F)[None, :])
+    tl.store(grad_weights + (at + kind) * C + c, of_weights, mask=kind < E)
