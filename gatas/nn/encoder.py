@@ -98,7 +98,7 @@ class Encoder(nn.Module):
         """
         noise = self._noise()
         if shapes_are_fixed(neighbourhood.node):
-            batch = self._every_one(targets, neighbourhood, window or self._all_nodes(targets, features))
+            batch = self._every_one(targets, neighbourhood, self._num_nodes(features), window)
         else:
             batch = distinct_ones(targets, neighbourhood, share=self.path_attention != "mlp")
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
@@ -110,20 +110,24 @@ class Encoder(nn.Module):
         representations: Tensor = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, names, noise)
         return representations
 
-    def _all_nodes(self, targets: Tensor, features: Tensor | None) -> tuple[Tensor, int]:
+    def _num_nodes(self, features: Tensor | None) -> int:
         embeddings = self.inputs.embeddings
-        num_nodes = embeddings.num_embeddings if embeddings is not None else 0 if features is None else len(features)
-        return torch.zeros((), dtype=torch.int64, device=targets.device), num_nodes
+        return embeddings.num_embeddings if embeddings is not None else 0 if features is None else len(features)
 
-    def _every_one(self, targets: Tensor, neighbourhood: Neighbourhood, window: tuple[Tensor, int]) -> "Batch":
+    def _every_one(
+        self, targets: Tensor, neighbourhood: Neighbourhood, num_nodes: int, window: tuple[Tensor, int] | None
+    ) -> "Batch":
         """All nodes, paths and pairs that there can be; or, where these are more than the slots, one for each slot."""
-        first, num_nodes = window
         node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
         wanted = torch.cat([targets, node])
-        if num_nodes <= len(wanted):
-            nodes, place = first + torch.arange(num_nodes, device=node.device), (wanted - first).clamp(0, num_nodes - 1)
-        else:
+        size = num_nodes if window is None else window[1]
+        if size > len(wanted):
             nodes, place = wanted, torch.arange(len(wanted), device=node.device)
+        elif window is None:
+            nodes, place = torch.arange(num_nodes, device=node.device), wanted
+        else:  # which may reach beyond the last node; unused slots hold node 0
+            nodes = (window[0] + torch.arange(size, device=node.device)).clamp_max(num_nodes - 1)
+            place = (wanted - window[0]).clamp(0, size - 1)
         target_of, node_of = place[: len(targets)], place[len(targets) :]
         if self.path_order is None or len(self.known_paths) > len(path):
             return Batch(nodes, target_of, node_of, path, torch.arange(len(path), device=path.device), None)

@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from gatas.errors import GatasError
 from gatas.graph import Graph
@@ -142,6 +143,61 @@ def test_a_training_run_is_a_function_of_its_seed(graph):
     assert torch.equal(first[0], again[0]) and torch.equal(first[1], again[1])
     assert not torch.equal(first[0], first[1]) and not torch.equal(first[0], other[0])
     torch.testing.assert_close(passes(0, targets[:7])[1], first[1][:7])  # noise belongs to nodes and pairs, not to batches
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.8])
+@pytest.mark.parametrize("path_attention", ["linear", "mlp", "none"])
+def test_many_models_at_once_are_each_as_alone(graph, path_attention, noise):
+    """Sampling, encoding and gradients under vmap: own weights, own depth, own noise."""
+    table, targets, features = Transitions.build(graph, 2), torch.arange(20), features_of(graph)
+
+    def model(seed):
+        torch.manual_seed(seed)
+        encoder = small_encoder(graph, input_noise=noise, dropout=0.5, seed=seed, path_attention=path_attention).train()
+        for parameter in encoder.parameters():
+            nn.init.normal_(parameter, std=0.5, generator=torch.Generator().manual_seed(seed))
+        return nn.ModuleDict({"sampler": NeighbourSampler(table, 8, seed=seed), "encoder": encoder})
+
+    def outcome(run, models):
+        run(models)  # draws and passes advance
+        return run(models)
+
+    def alone(models):
+        return torch.stack([m["encoder"](targets, m["sampler"](targets), features) for m in models])
+
+    models = [model(seed) for seed in range(3)]
+    expected = outcome(alone, models)
+    wanted = [parameter for m in models for parameter in m.parameters()]
+    gradients = torch.autograd.grad(expected.square().sum(), wanted, allow_unused=True)
+
+    copies = [model(seed) for seed in range(3)]
+    parameters, buffers = torch.func.stack_module_state(list(copies))
+
+    def one(parameters, buffers):
+        own = {**parameters, **buffers}
+        sampler, encoder = ({k[8:]: v for k, v in own.items() if k.startswith(part)} for part in ("sampler.", "encoder."))
+        drawn = torch.func.functional_call(copies[0]["sampler"], sampler, (targets,))
+        return torch.func.functional_call(copies[0]["encoder"], encoder, (targets, drawn, features))
+
+    together = outcome(lambda _: torch.vmap(one)(parameters, buffers), None)
+    torch.testing.assert_close(together, expected, rtol=1e-8, atol=1e-9)
+    ours = torch.autograd.grad(together.square().sum(), list(parameters.values()), allow_unused=True)
+    for number, grads in enumerate(ours):
+        each = [gradients[m * len(ours) + number] for m in range(3)]
+        if grads is not None:
+            torch.testing.assert_close(grads, torch.stack(each), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("path_attention", ["linear", "none"])
+def test_a_window_of_nodes_gives_the_same(graph, path_attention, monkeypatch):
+    encoder = small_encoder(graph, input_noise=0.3, dropout=0.5, path_attention=path_attention).train()
+    targets, features = torch.arange(20), features_of(graph)
+    drawn = NeighbourSampler(Transitions.build(graph, 2), 30)(targets)
+    expected = encoder(targets, drawn, features)
+    monkeypatch.setattr("gatas.nn.encoder.shapes_are_fixed", lambda _: True)
+    for window in (None, *((torch.tensor(0), size) for size in (graph.num_nodes, graph.num_nodes + 5, 10**6))):
+        encoder.passes.zero_()
+        torch.testing.assert_close(encoder(targets, drawn, features, window=window), expected)
 
 
 def test_evaluation_has_no_noise(graph):
