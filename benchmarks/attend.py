@@ -51,7 +51,8 @@ def from_neighbours(batch: int, sample: int, heads: int, size: int, pairs: int, 
     generator = torch.Generator().manual_seed(1)
 
     def small(*shape: int) -> torch.Tensor:
-        return (torch.randn(*shape, generator=generator) / size**0.5).to(device).requires_grad_()
+        weight: torch.Tensor = torch.randn(*shape, generator=generator) / size**0.5
+        return weight.to(device).requires_grad_()
 
     given = problem(batch, sample, heads, size, pairs, device)
     del given["keys"], given["values"]

@@ -131,6 +131,7 @@ def test_a_gpu_takes_targets_from_the_host_with_the_same_checks(sources):
 
 
 @no_gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 @pytest.mark.parametrize("kind", ["whole", "part", "sharded"])
 def test_a_captured_graph_replays_successive_draws_without_waiting_for_the_host(sources, kind):
     sampler = NeighbourSampler(sources[kind], 30, seed=1).cuda()

@@ -313,21 +313,21 @@ def represent_forward(of_input: Tensor, of_step: Tensor, path_weights: Tensor, n
 
 def represent_backward(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the projections and of β."""
+) -> tuple[Tensor, Tensor]:
+    """Gradients of the nodes' projections, and (M, E, C, F + 1) of the steps' with that of β beside them."""
     models, pairs = node.shape
-    num_paths, num_steps = path_weights.shape[1:]
+    _, num_paths, num_steps, width = of_step.shape
     sizes = represent_sizes(of_input, of_step, pairs)
     given = (of_input, of_step, path_weights, node, path, grad_out)
     of_inputs = torch.zeros_like(of_input)
     launch(kernels.represent_backward_input, (triton.cdiv(pairs, 32), models), *given, of_inputs, **sizes, ROWS=32)
     share, parts = parts_of(pairs, PROGRAMS // (models * num_steps))
-    of_steps, of_weights = (tensor.new_empty(models, parts, *tensor.shape[1:]) for tensor in (of_step, path_weights))
+    of_steps = of_step.new_empty(models, parts, num_paths, num_steps, width + 1)
     launch(
-        kernels.represent_backward_steps, (parts, num_steps, models), *given, of_steps, of_weights,
+        kernels.represent_backward_steps, (parts, num_steps, models), *given, of_steps,
         **sizes, SHARE=share, EP=padded(num_paths), ROWS=64,
     )  # fmt: skip
-    return of_inputs, of_steps.sum(1), of_weights.sum(1)
+    return of_inputs, of_steps.sum(1)
 
 
 def represent_sizes(of_input: Tensor, of_step: Tensor, pairs: int) -> dict[str, int]:
@@ -386,16 +386,16 @@ def normalise_forward(
 
 def normalise_backward(
     grad_out: Tensor, features: Tensor, nodes: Tensor, seed: Tensor, step: Tensor, place: int, probability: float, eps: float
-) -> tuple[Tensor, Tensor]:
-    """Gradients of weight and bias."""
+) -> Tensor:
+    """(M, 2, F): gradients of weight and bias."""
     (models, count), width = nodes.shape, features.shape[1]
     share, parts = parts_of(count, PROGRAMS // models)
-    of_weight, of_bias = (grad_out.new_empty(models, parts, width) for _ in range(2))
+    grad = grad_out.new_empty(models, parts, 2, width)
     launch(
-        kernels.normalise_backward, (parts, models), features, nodes, seed, step, grad_out, of_weight, of_bias,
+        kernels.normalise_backward, (parts, models), features, nodes, seed, step, grad_out, grad,
         *drop(probability), eps, count, width, SHARE=share, **normalise_sizes(width, place, probability),
     )  # fmt: skip
-    return of_weight.sum(1), of_bias.sum(1)
+    return grad.sum(1)
 
 
 def normalise_sizes(width: int, place: int, probability: float) -> dict[str, Any]:

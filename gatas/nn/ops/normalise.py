@@ -72,7 +72,8 @@ def _(
 @torch.library.custom_op("gatas::normalise_backward", mutates_args=())
 def _normalise_backward(
     grad_out: Tensor, features: Tensor, nodes: Tensor, seed: Tensor, step: Tensor, place: int, probability: float, eps: float
-) -> tuple[Tensor, Tensor]:
+) -> Tensor:
+    """(M, 2, feature_size): gradients of weight and bias."""
     from gatas.nn.ops import gpu
 
     return gpu.normalise_backward(grad_out, features, nodes, seed, step, place, probability, eps)
@@ -81,9 +82,8 @@ def _normalise_backward(
 @_normalise_backward.register_fake
 def _(
     grad_out: Tensor, features: Tensor, nodes: Tensor, seed: Tensor, step: Tensor, place: int, probability: float, eps: float
-) -> tuple[Tensor, Tensor]:
-    shape = (len(nodes), features.shape[1])
-    return grad_out.new_empty(shape), grad_out.new_empty(shape)
+) -> Tensor:
+    return grad_out.new_empty(len(nodes), 2, features.shape[1])
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -92,7 +92,7 @@ def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
 
 
 def _differentiate(ctx, grad_out):  # type: ignore[no-untyped-def]
-    of_weight, of_bias = torch.ops.gatas.normalise_backward(grad_out, *ctx.saved_tensors, *ctx.settings)
+    of_weight, of_bias = torch.ops.gatas.normalise_backward(grad_out, *ctx.saved_tensors, *ctx.settings).unbind(1)
     return None, None, of_weight, of_bias, None, None, None, None, None
 
 

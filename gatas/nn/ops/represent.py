@@ -52,11 +52,10 @@ def _(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, pat
 @torch.library.custom_op("gatas::represent_backward", mutates_args=())
 def _represent_backward(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:
+    """Gradients of the nodes' projections, and (M, E, C, F' + 1) of the steps' with that of β beside them."""
     if not of_input.is_cuda:
-        grads: tuple[Tensor, Tensor, Tensor] = each_model(
-            _backward_numba, grad_out, of_input, of_step, path_weights, node, path
-        )
+        grads: tuple[Tensor, Tensor] = each_model(_backward_numba, grad_out, of_input, of_step, path_weights, node, path)
         return grads
     from gatas.nn.ops import gpu
 
@@ -66,8 +65,8 @@ def _represent_backward(
 @_represent_backward.register_fake
 def _(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    return torch.empty_like(of_input), torch.empty_like(of_step), torch.empty_like(path_weights)
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(of_input), of_step.new_empty(*path_weights.shape, of_step.shape[-1] + 1)
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -75,7 +74,8 @@ def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
 
 
 def _differentiate(ctx, grad_out):  # type: ignore[no-untyped-def]
-    return (*torch.ops.gatas.represent_backward(grad_out.contiguous(), *ctx.saved_tensors), None, None)
+    of_input, of_step = torch.ops.gatas.represent_backward(grad_out.contiguous(), *ctx.saved_tensors)
+    return of_input, of_step[..., :-1], of_step[..., -1], None, None
 
 
 _represent.register_autograd(_differentiate, setup_context=_setup)
@@ -97,9 +97,9 @@ def _forward_numba(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node
 
 def _backward_numba(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:
     given = (of_input, of_step.flatten(0, 1), path_weights, node, path, grad_out)
     grads = torch.zeros_like(of_input), torch.zeros_like(of_step), torch.zeros_like(path_weights)
     arrays = [tensor.contiguous().numpy() for tensor in given]
     path_kernels.mix_steps_backward(*arrays, grads[0].numpy(), grads[1].flatten(0, 1).numpy(), grads[2].numpy())
-    return grads
+    return grads[0], torch.cat([grads[1], grads[2][..., None]], dim=-1)

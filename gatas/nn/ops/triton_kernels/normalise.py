@@ -37,7 +37,7 @@ def normalise_forward(
 
 @triton.jit
 def normalise_backward(
-    features, nodes, seed, step, grad_out, grad_weight, grad_bias, threshold, scale, eps, V, F, SHARE,
+    features, nodes, seed, step, grad_out, grad, threshold, scale, eps, V, F, SHARE,
     PLACE: tl.constexpr, FP: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """SHARE nodes: their part of the gradients of LayerNorm's weight and bias."""
@@ -54,6 +54,6 @@ def normalise_backward(
             gradient = gradient * kept_features(key0, key1, node, threshold, scale, FP)
         of_weight += tl.sum(gradient * x, 0)
         of_bias += tl.sum(gradient, 0)
-    at = (model * tl.num_programs(0) + part) * F + column
-    tl.store(grad_weight + at, of_weight, mask=column < F)
-    tl.store(grad_bias + at, of_bias, mask=column < F)
+    at = (model * tl.num_programs(0) + part) * 2 * F + column
+    tl.store(grad + at, of_weight, mask=column < F)
+    tl.store(grad + at + F, of_bias, mask=column < F)

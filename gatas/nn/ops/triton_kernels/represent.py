@@ -51,7 +51,7 @@ def represent_backward_input(
 
 @triton.jit
 def represent_backward_steps(
-    of_input, of_step, path_weights, node, path, grad_out, grad_step, grad_weights, V, E, U, SHARE, C: tl.constexpr,
+    of_input, of_step, path_weights, node, path, grad_out, grad_step, V, E, U, SHARE, C: tl.constexpr,
     F: tl.constexpr, FP: tl.constexpr, EP: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the paths' steps and weights at one position: few paths, many pairs, so sums by a one-hot product."""
@@ -75,6 +75,6 @@ def represent_backward_steps(
         of_weights += tl.sum(tl.where(chosen, gain[None, :], 0.0), 1)
     at = (model * tl.num_programs(0) + part) * E
     column = tl.arange(0, FP)
-    place = grad_step + ((at + kind) * C + c)[:, None] * F + column[None, :]
-    tl.store(place, of_values, mask=(kind < E)[:, None] & (column < F)[None, :])
-    tl.store(grad_weights + (at + kind) * C + c, of_weights, mask=kind < E)
+    place = grad_step + ((at + kind) * C + c)[:, None] * (F + 1)
+    tl.store(place + column[None, :], of_values, mask=(kind < E)[:, None] & (column < F)[None, :])
+    tl.store(grad_step + ((at + kind) * C + c) * (F + 1) + F, of_weights, mask=kind < E)
