@@ -11,6 +11,7 @@ from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
 from gatas.nn.inputs import Inputs
 from gatas.nn.neighbours import NeighbourAttention
+from gatas.nn.ops.distinct import distinct
 from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps
 from gatas.sampling import Neighbourhood
 from gatas.sampling.noise import Noise
@@ -202,12 +203,6 @@ def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool)
         node, path_of, index = neighbourhood.node.flatten(), path_of.flatten(), None
     nodes, place = distinct(torch.cat([targets, node]))
     return Batch(nodes, place[: len(targets)], place[len(targets) :], paths, path_of, index)
-
-
-def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Distinct values, and where among them each one is."""
-    unique, inverse = torch.unique(values, return_inverse=True)
-    return unique, inverse
 
 
 def possible_paths(num_relations: int, num_steps: int) -> tuple[Tensor, Tensor | None]:

@@ -1,0 +1,31 @@
+"""The distinct ones of many numbers: what torch.unique gives, without sorting where numbers are small enough to be marked."""
+
+import torch
+from torch import Tensor
+
+from gatas.nn.ops import distinct_kernels as kernels
+
+FEW_WORDS = 1 << 16
+"""Up to so many words of 64 marks are looked through, however few the numbers are."""
+
+
+def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Distinct values, ascending, and where among them each one is."""
+    num_words = _words_of(values)
+    if not 0 < num_words <= max(FEW_WORDS, 4 * values.numel()):
+        unique, inverse = torch.unique(values, return_inverse=True)
+        return unique, inverse
+    flat, inverse = values.detach().contiguous().view(-1), torch.empty(values.shape, dtype=torch.int64)
+    marks, before = torch.zeros(num_words, dtype=torch.int64), torch.empty(num_words, dtype=torch.int64)
+    count = kernels.mark(flat.numpy(), marks.numpy().view("uint64"), before.numpy())
+    unique = torch.empty(count, dtype=torch.int64)
+    kernels.look_up(flat.numpy(), marks.numpy().view("uint64"), before.numpy(), unique.numpy(), inverse.view(-1).numpy())
+    return unique, inverse
+
+
+def _words_of(values: Tensor) -> int:
+    """How many words it takes to mark the largest; 0 for what is not marked."""
+    if values.device.type != "cpu" or values.dtype != torch.int64 or not values.numel():
+        return 0
+    smallest, largest = torch.aminmax(values)
+    return int(largest) // 64 + 1 if smallest >= 0 else 0
