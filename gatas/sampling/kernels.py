@@ -132,7 +132,7 @@ def negative_log(u):
 @compiled()
 def narrowed(order, size, k):
     """low ≤ the k-th largest < high, with few entries or none but equals from one to the other."""
-    low, high, from_low, from_high = np.int32(0), np.int32(0x7FFFFFFF), size, 0
+    low, high, from_low, from_high = np.int32(0), np.int32(0x7FFFFFFF), size, np.int64(0)
     while from_low - from_high > 8 and high - low > 1:
         middle, count = np.int32(low + (high - low) // 2), U32(0)
         for entry in range(size):
