@@ -75,17 +75,18 @@ def elu_dropout_backward(key0, key1, first, second, threshold, scale, values, st
 @compiled()
 def noisy_linear(
     key0, key1, threshold, scale, features, nodes, norm_weight, norm_bias, epsilon, weight, bias, start, stop, out,
-    columns, counts,
+    columns, counts, spread,
 ):  # fmt: skip
     """out[r] = bias + Σ over the columns that are kept of scale · LayerNorm(features[node])[c] · weight[c], for some rows.
 
-    Which columns these are, and how many, is kept for the backward pass.
+    Which columns these are, how many, and each row's mean and 1 / deviation are kept for the backward pass.
     """
     words = words_for(features.shape[1])
     bits = words.view(np.uint16)
     for row in range(start, stop):
         node = nodes[row]
         mean, inverse = moments(features, node, epsilon)
+        spread[row, 0], spread[row, 1] = mean, inverse
         fill_words(key0, key1, node, 0, words)
         counts[row] = kept_columns(bits, threshold, columns, row)
         for h in range(bias.size):
@@ -97,7 +98,7 @@ def noisy_linear(
 
 
 @compiled()
-def noisy_linear_backward(features, nodes, epsilon, grad_out, columns, counts, cuts, first, last, out):
+def noisy_linear_backward(features, nodes, grad_out, columns, counts, spread, cuts, first, last, out):
     """Σ of keep · grad_out and, beside it, of keep · normal · grad_out over the rows of some pieces: (pieces · F, 2·H)."""
     width = features.shape[1]
     for piece in range(first, last):
@@ -105,7 +106,7 @@ def noisy_linear_backward(features, nodes, epsilon, grad_out, columns, counts, c
             fill(out, c, 0)
         for row in range(cuts[piece], cuts[piece + 1]):
             node = nodes[row]
-            mean, inverse = moments(features, node, epsilon)
+            mean, inverse = spread[row, 0], spread[row, 1]
             for at in range(counts[row]):
                 kept = np.int64(columns[row, at])
                 add_twice((features[node, kept] - mean) * inverse, grad_out, row, out, piece * width + kept)

@@ -75,8 +75,8 @@ def _noisy_linear(
     place: int,
     probability: float,
     epsilon: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(M, V, H), and which columns of each node are kept, (M, V, F) of which the first so many count, (M, V)."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(M, V, H), and of each node the columns kept, (M, V, F), how many, (M, V), and mean and 1 / deviation, (M, V, 2)."""
     x = _numpy(features)
 
     def one(*given: Tensor) -> tuple[Tensor, ...]:
@@ -84,60 +84,62 @@ def _noisy_linear(
         out = features.new_empty(len(rows), len(b))
         columns = torch.empty(len(rows), x.shape[1], dtype=torch.int16)
         counts = torch.empty(len(rows), dtype=torch.int32)
-        filled = (out.numpy(), columns.numpy(), counts.numpy())
+        spread = features.new_empty(len(rows), 2)
+        filled = (out.numpy(), columns.numpy(), counts.numpy(), spread.numpy())
         noise = *_key(given[5], given[6], place), np.uint16(threshold_of(probability)), x.dtype.type(1 / (1 - probability))
 
         def work(start: int, stop: int) -> None:
             noise_kernels.noisy_linear(*noise, x, rows, gamma, beta, epsilon, w, b, start, stop, *filled)
 
         run_rows(work, len(rows), x.shape[1])
-        return out, columns, counts
+        return out, columns, counts, spread
 
-    results: tuple[Tensor, Tensor, Tensor] = each_model(one, nodes, norm_weight, norm_bias, weight, bias, seed, step)
+    results: tuple[Tensor, Tensor, Tensor, Tensor] = each_model(one, nodes, norm_weight, norm_bias, weight, bias, seed, step)
     return results
 
 
 @torch.library.custom_op("gatas::noisy_linear_backward", mutates_args=(), device_types="cpu")
 def _noisy_linear_backward(
-    features: Tensor, nodes: Tensor, columns: Tensor, counts: Tensor, grad_out: Tensor, epsilon: float
+    features: Tensor, nodes: Tensor, columns: Tensor, counts: Tensor, spread: Tensor, grad_out: Tensor
 ) -> Tensor:
     """A and B side by side, (M, F, 2·H), but for the scale."""
     x = _numpy(features)
 
     def one(*given: Tensor) -> Tensor:
-        rows, kept, numbers, grad = (_numpy(tensor) for tensor in given)
+        rows, kept, numbers, deviations, grad = (_numpy(tensor) for tensor in given)
         parts = features.new_empty(PIECES * x.shape[1], 2 * grad.shape[1])
         cuts = np.array(even_cuts(len(rows), PIECES))
 
         def work(first: int, last: int) -> None:
-            noise_kernels.noisy_linear_backward(x, rows, epsilon, grad, kept, numbers, cuts, first, last, parts.numpy())
+            noise_kernels.noisy_linear_backward(x, rows, grad, kept, numbers, deviations, cuts, first, last, parts.numpy())
 
         run_rows(work, PIECES, x.size // PIECES)
         return parts.view(PIECES, x.shape[1], -1).sum(0)
 
-    results: Tensor = each_model(one, nodes, columns, counts, grad_out)
+    results: Tensor = each_model(one, nodes, columns, counts, spread, grad_out)
     return results
 
 
 @_noisy_linear.register_fake
 def _(features: Tensor, nodes: Tensor, norm_weight: Tensor, norm_bias: Tensor, weight: Tensor, *_: Any) -> Any:
     columns = features.new_empty(*nodes.shape, features.shape[1], dtype=torch.int16)
-    return features.new_empty(*nodes.shape, weight.shape[1]), columns, features.new_empty(nodes.shape, dtype=torch.int32)
+    counts = features.new_empty(nodes.shape, dtype=torch.int32)
+    return features.new_empty(*nodes.shape, weight.shape[1]), columns, counts, features.new_empty(*nodes.shape, 2)
 
 
 @_noisy_linear_backward.register_fake
-def _(features: Tensor, nodes: Tensor, columns: Tensor, counts: Tensor, grad_out: Tensor, epsilon: float) -> Tensor:
+def _(features: Tensor, nodes: Tensor, columns: Tensor, counts: Tensor, spread: Tensor, grad_out: Tensor) -> Tensor:
     return features.new_empty(len(nodes), features.shape[1], 2 * grad_out.shape[-1])
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    features, nodes, norm_weight, norm_bias, weight, *_, ctx.probability, ctx.epsilon = inputs
+    features, nodes, norm_weight, norm_bias, weight, *_, ctx.probability, _ = inputs
     ctx.save_for_backward(features, nodes, *output[1:], norm_weight, norm_bias, weight)
 
 
 def _differentiate(ctx, grad_out, *_):  # type: ignore[no-untyped-def]
     *given, norm_weight, norm_bias, weight = ctx.saved_tensors
-    both = torch.ops.gatas.noisy_linear_backward(*given, grad_out, ctx.epsilon) / (1 - ctx.probability)
+    both = torch.ops.gatas.noisy_linear_backward(*given, grad_out) / (1 - ctx.probability)
     A, B = both.mT.chunk(2, dim=1)  # (M, H, F) each
     of_weight = norm_weight[:, None] * B + norm_bias[:, None] * A
     of_norm = ((weight * B).sum(1), (weight * A).sum(1))
