@@ -23,7 +23,7 @@ from torch import nn
 from benchmarks.report import Report, gpu_milliseconds, median_seconds
 from gatas import Dataset, Encoder, Graph, NeighbourSampler, Transitions, load_dataset
 from gatas.nn import NodeHead
-from gatas.training import NAdam, keep_freed_memory
+from gatas.training import NAdam
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "cora": {"sample": 100, "heads": 8, "relation": 10, "embedding": 10, "noise": 0.9, "dropout": 0.5, "hidden": ()},
@@ -99,7 +99,6 @@ class Trainer:
 
 
 def steps_on_cpu(report: Report, arguments: argparse.Namespace) -> None:
-    keep_freed_memory()
     rows = []
     for name, batch_size, by_graph in (("cora", 140, False), ("ppi", 100, False), ("ppi", 100, True)):
         dataset = load_dataset(name, arguments.data_dir)

@@ -42,10 +42,12 @@ def nadam_step(
         gradient.mul_((max_norm / (gradient.norm() + 1e-6)).clamp_max(1.0))
     first, second, product, steps = moments
     steps += 1
-    now, later = (betas[0] * (1 - 0.5 * 0.96 ** ((steps + ahead) * momentum_decay)) for ahead in (0, 1))
+    step = float(steps)  # plain numbers: operators on single ones would take longer than those on all parameters
+    now, later = (betas[0] * (1 - 0.5 * 0.96 ** ((step + ahead) * momentum_decay)) for ahead in (0, 1))
     product *= now
     first.lerp_(gradient, 1 - betas[0])
     second.mul_(betas[1]).addcmul_(gradient, gradient, value=1 - betas[1])
-    scale = second.div(1 - betas[1] ** steps).sqrt_().add_(eps)
-    direction = gradient.mul_((1 - now) / (1 - product)).add_(first * (later / (1 - product * later)))
-    values.sub_(direction.mul_(lr).div_(scale))
+    scale = second.div(1 - betas[1] ** step).sqrt_().add_(eps)
+    together = float(product)
+    direction = gradient.mul_((1 - now) / (1 - together)).add_(first, alpha=later / (1 - together * later))
+    values.addcdiv_(direction, scale, value=-float(lr))

@@ -22,17 +22,35 @@ def words_for(width):
     return np.empty((width + 3) // 4 * 2, np.uint32)
 
 
+BLOCK = 128
+"""Rows whose noise is made side by side where rows are short."""
+
+
 @compiled()
 def fill_keep(key0, key1, first, second, threshold, scale, out):
     """out[r, c] = scale where the noise of element (first[r], second[r], c) reaches the threshold, else 0."""
-    zero, words = np.float32(0), words_for(out.shape[1])
-    bits = words.view(np.uint16)
-    for row in range(out.shape[0]):
-        fill_words(key0, key1, first[row], second[row], words)
-        i = np.uint64(row)
-        for n in range(out.shape[1]):
-            place = np.uint64(n)
-            out[i, place] = scale if bits[place] >= threshold else zero
+    own0, own1 = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
+    words = np.empty((2, BLOCK), np.uint32)
+    for start in range(0, out.shape[0], BLOCK):
+        size = min(BLOCK, out.shape[0] - start)
+        for n in range(size):
+            row, place = np.uint64(start) + np.uint64(n), np.uint64(n)
+            own0[place], own1[place] = threefry(key0, key1, U32(first[row]), U32(second[row]))
+        for group in range((out.shape[1] + 3) // 4):
+            for n in range(size):
+                place = np.uint64(n)
+                words[0, place], words[1, place] = threefry(own0[place], own1[place], U32(group), U32(0))
+            for column in range(4 * group, min(4 * group + 4, out.shape[1])):
+                keep_column(words, column % 4, threshold, scale, size, out, start, column)
+
+
+@compiled(forceinline=True)
+def keep_column(words, quarter, threshold, scale, size, out, start, column):
+    """One column for a block of rows; each word has the bits of two, the low half first."""
+    which, shift, zero = np.uint64(quarter // 2), U32(16 * (quarter % 2)), np.float32(0)
+    for n in range(size):
+        bits = (words[which, np.uint64(n)] >> shift) & U32(0xFFFF)
+        out[np.uint64(start) + np.uint64(n), np.uint64(column)] = scale if bits >= threshold else zero
 
 
 @compiled(fastmath=FUSE)
