@@ -12,7 +12,8 @@ def problem(nodes=6, paths=4, steps=3, size=5, pairs=11, *, dtype=torch.float64,
         torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_()
         for shape in ((nodes, size), (paths, steps, size), (paths, steps))
     ]
-    return *floats, *(torch.randint(count, (pairs,), generator=generator) for count in (nodes, paths))
+    node, path = (torch.randint(count, (pairs,), generator=generator) for count in (nodes, paths))
+    return *floats, node.sort().values if seed % 2 else node, path
 
 
 def outcome(function, arguments):
@@ -44,7 +45,7 @@ def test_single_precision_is_close_to_the_exact_result():
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_do_not_change_a_bit(threads):
-    arguments, before = problem(200, 9, 3, 50, 900, dtype=torch.float32), torch.get_num_threads()
+    arguments, before = problem(200, 9, 3, 50, 900, dtype=torch.float32, seed=1), torch.get_num_threads()
     try:
         torch.set_num_threads(1)
         alone = outcome(represent, arguments)

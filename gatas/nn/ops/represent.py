@@ -3,20 +3,27 @@
 V projected nodes, E paths of up to C steps, F' neighbour size. A (U, C, F') tensor is never written.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from gatas.nn.ops import path_kernels
 from gatas.sampling.models import each_model, fold_models
-from gatas.sampling.threads import run_rows
+from gatas.sampling.threads import even_cuts, run_rows
+
+PIECES = 8
+"""Pairs are shared out among threads in as many pieces in the backward pass, however many threads there are."""
 
 MOST_PATHS = 128
 """The GPU kernel sums gradients for so many paths at once; more are rare, and go by torch."""
 
 
 def represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
-    """(U, F') from (V, F'), (E, C, F') and (E, C): row `node` of the first over row `path` of the others."""
+    """(U, F') from (V, F'), (E, C, F') and (E, C): row `node` of the first over row `path` of the others.
+
+    A step whose weight is zero counts as one that does not exist, and may get no gradient.
+    """
     if of_input.is_cuda and (len(of_step) > MOST_PATHS or of_input.dtype == torch.float64):
         return represent_torch(of_input, of_step, path_weights, node, path)
     kind = torch.float32 if of_input.is_cuda else of_input.dtype
@@ -99,7 +106,18 @@ def _backward_numba(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
 ) -> tuple[Tensor, Tensor]:
     given = (of_input, of_step.flatten(0, 1), path_weights, node, path, grad_out)
-    grads = torch.zeros_like(of_input), torch.zeros_like(of_step), torch.zeros_like(path_weights)
     arrays = [tensor.contiguous().numpy() for tensor in given]
-    path_kernels.mix_steps_backward(*arrays, grads[0].numpy(), grads[1].flatten(0, 1).numpy(), grads[2].numpy())
-    return grads[0], torch.cat([grads[1], grads[2][..., None]], dim=-1)
+    cuts = np.array(even_cuts(len(node), PIECES))
+    if not path_kernels.cut_between_nodes(arrays[3], cuts):
+        cuts[1:] = len(node)  # all in the first piece
+    steps = path_weights.numel()
+    of_inputs, of_steps = torch.zeros_like(of_input), of_step.new_zeros(PIECES * steps, of_step.shape[-1])
+    of_weights = of_step.new_zeros(PIECES * steps)
+    grads = [grad.numpy() for grad in (of_inputs, of_steps, of_weights)]
+
+    def work(first: int, last: int) -> None:
+        path_kernels.mix_steps_backward(*arrays, cuts, first, last, *grads)
+
+    run_rows(work, PIECES, len(node) * of_step[0].numel() // PIECES)
+    together = torch.cat([of_steps, of_weights[:, None]], dim=-1).view(PIECES, *path_weights.shape, -1).sum(0)
+    return of_inputs, together
