@@ -1,7 +1,6 @@
 """`Encoder`: from targets, their sampled neighbourhoods and features to representations (§3.2, §3.5)."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -102,6 +101,7 @@ class Encoder(nn.Module):
             batch = self._every_one(targets, neighbourhood, self._num_nodes(features), window)
         else:
             batch = distinct_ones(targets, neighbourhood, share=self.path_attention != "mlp")
+            self._check_paths(batch.paths)
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
         neighbours = self._represented(inputs, batch)  # (U, F')   n
         names = batch.names() if self.pair_dropout.active else None
@@ -110,6 +110,15 @@ class Encoder(nn.Module):
         of_targets = inputs.index_select(0, batch.target_of)
         representations: Tensor = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, names, noise)
         return representations
+
+    def _check_paths(self, paths: Tensor) -> None:
+        """They come in order, and the last has the most steps."""
+        count = num_paths(self.num_relations, self.num_steps)
+        if len(paths) and int(paths[-1]) >= count:
+            raise GatasError(
+                f"path {int(paths[-1])} came; {self.num_relations} relations and {self.num_steps} steps make {count} paths. "
+                "Build the encoder with the num_relations of the graph and the num_steps of its transitions."
+            )
 
     def _num_nodes(self, features: Tensor | None) -> int:
         embeddings = self.inputs.embeddings
@@ -136,7 +145,8 @@ class Encoder(nn.Module):
         if len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
             return Batch(nodes, target_of, node_of, paths, path_of, None)
         index = (path_of * len(nodes) + node_of).view_as(neighbourhood.node)
-        node_of, path_of = all_pairs(len(nodes), len(paths), path.device)
+        node_of = torch.arange(len(nodes), device=path.device).repeat(len(paths))  # by path: some are rare, and come together
+        path_of = torch.arange(len(paths), device=path.device).repeat_interleave(len(nodes))
         return Batch(nodes, target_of, node_of, paths, path_of, index)
 
     def _represented(self, inputs: Tensor, batch: "Batch") -> Tensor:
@@ -146,7 +156,7 @@ class Encoder(nn.Module):
         relation, position, mask = self._steps_of(batch.paths)  # (E, C)
         steps = self.steps(position, relation)  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
-            owners = batch.target_of.repeat_interleave(len(batch.node_of) // len(batch.target_of))
+            owners = batch.target_of.repeat_interleave(len(batch.node_of) // max(1, len(batch.target_of)))
             return self.paths.forward_for(owners, inputs, batch.node_of, batch.path_of, steps, mask)
         neighbours: Tensor = self.paths(inputs, batch.node_of, batch.path_of, steps, mask)
         return neighbours
@@ -184,13 +194,6 @@ class Batch:
     def names(self) -> tuple[Tensor, Tensor]:
         """The node and the path of each pair, which dropout is keyed by."""
         return self.nodes[self.node_of], self.paths[self.path_of]
-
-
-@lru_cache(maxsize=8)
-def all_pairs(num_nodes: int, num_paths: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """(U,) which node and which path each pair has, by path: some are rare, and come together."""
-    pair = torch.arange(num_nodes * num_paths, device=device)
-    return pair % num_nodes, pair // num_nodes
 
 
 def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool) -> Batch:

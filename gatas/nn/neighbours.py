@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from gatas.nn.dropout import Dropout
 from gatas.nn.ops import attend
-from gatas.nn.ops.attend_neighbours import Precision, attend_neighbours
+from gatas.nn.ops.attend_neighbours import WIDEST, Precision, attend_neighbours
 from gatas.nn.ops.dropout import row_words
 from gatas.sampling import Neighbourhood
 from gatas.sampling.noise import Noise
@@ -58,17 +58,17 @@ class NeighbourAttention(nn.Module):
         names: tuple[Tensor, Tensor] | None,  # (U,), (U,) node and path of each pair, if dropout is active
         noise: Noise,
     ) -> Tensor:
-        target_terms = self.hidden_of_target(inputs).view(-1, self.num_heads, self.hidden_size)  # (B, K, F')
+        target_terms = self.hidden_of_target(inputs).view(len(inputs), self.num_heads, self.hidden_size)  # (B, K, F')
         keep = self._kept_weights(targets, neighbourhood, noise) if self.weight_dropout.active else None
         slots = (neighbourhood.log_probability, neighbourhood.mask, keep)
-        if neighbours.is_cuda and neighbours.dtype != torch.float64:
+        if neighbours.is_cuda and neighbours.dtype != torch.float64 and max(self.hidden_size, self.head_size) <= WIDEST:
             mixed = self._on_gpu(target_terms, neighbours, index, *slots, names, noise)  # (B, K, F'')
         else:
             if index is None:
                 index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
-            keys = self.hidden_of_neighbour(neighbours).view(-1, self.num_heads, self.hidden_size)  # (U, K, F')
+            keys = self.hidden_of_neighbour(neighbours).view(len(neighbours), self.num_heads, self.hidden_size)  # (U, K, F')
             values = self.value_dropout.of_elu(self.value(neighbours), noise, *(names or ()))  # (U, K·F'')   d
-            values = values.view(-1, self.num_heads, self.head_size)
+            values = values.view(len(values), self.num_heads, self.head_size)
             mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
 

@@ -35,7 +35,7 @@ class PathSteps(nn.Module):
     def forward(self, position: Tensor, relation: Tensor) -> Tensor:
         table = self.positions[:, None] + self.relation_embeddings.weight  # (C + 1, R̃, D)
         chosen = position * table.shape[1] + relation
-        return table.flatten(0, 1).index_select(0, chosen.flatten()).view(*chosen.shape, -1)
+        return table.flatten(0, 1).index_select(0, chosen.flatten()).view(*chosen.shape, table.shape[2])
 
 
 class PathAttention(nn.Module):

@@ -10,13 +10,15 @@ from torch import Tensor
 def fold_models(operator: Any, shared: Sequence[int] = ()) -> None:
     """Let an operator run under vmap: the mapped dimension joins the models', one launch for all.
 
-    Arguments at the places `shared` are one for all models.
+    Arguments at the places `shared` are one for all models. Gradients are taken outside the vmap: of what it returns.
     """
 
     def unfolded(result: Tensor, size: int) -> Tensor:
         return result.view(size, -1, *result.shape[1:])
 
     def rule(info: Any, in_dims: Sequence[int | None], *arguments: Any) -> tuple[Any, Any]:
+        if any(in_dims[place] is not None for place in shared):
+            raise ValueError(f"{operator} takes one of its arguments for all models; it cannot be mapped over.")
         folded = [
             value if place in shared else _folded(info.batch_size, dim, value)
             for place, (dim, value) in enumerate(zip(in_dims, arguments, strict=True))

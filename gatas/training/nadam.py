@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from gatas.nn.ops.nadam import Moments, nadam_step
 
@@ -29,14 +29,14 @@ class NAdam:
         max_norm: float | None = None,
         l2: float | Sequence[float] = 0.0,
     ) -> None:
-        self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        self.parameters = [parameter for parameter in dict.fromkeys(parameters) if parameter.requires_grad]
         self.betas, self.eps, self.momentum_decay, self.max_norm = betas, eps, momentum_decay, max_norm
         with torch.no_grad():
             self.values = torch.cat([parameter.flatten() for parameter in self.parameters])
             for parameter, part in zip(self.parameters, torch.split(self.values, self.sizes), strict=True):
                 parameter.data = part.view_as(parameter)
             self.lr = torch.full((), lr, device=self.values.device)
-            shares = [l2] * len(self.parameters) if isinstance(l2, float) else l2
+            shares = [float(l2)] * len(self.parameters) if isinstance(l2, int | float) else l2
             parts = [torch.full((size,), share) for size, share in zip(self.sizes, shares, strict=True)]
             self.l2 = torch.cat(parts).to(self.values) if any(shares) else None
             self.moments = Moments.of(self.values)
@@ -57,7 +57,3 @@ class NAdam:
         nadam_step(
             self.values, gradient, self.moments, self.lr, self.l2, self.betas, self.eps, self.momentum_decay, self.max_norm
         )
-
-    def state(self) -> dict[str, Tensor]:
-        """What a checkpoint needs beside the weights."""
-        return {**self.moments._asdict(), "lr": self.lr}

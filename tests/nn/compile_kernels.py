@@ -12,10 +12,13 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from gatas.nn.ops import gpu
+from gatas.nn.ops.attend_neighbours import TILES_WIDEST
 from gatas.nn.ops.nadam import Moments
 
 KINDS = {torch.float32: "fp32", torch.float16: "fp16", torch.int64: "i64", torch.int32: "i32", torch.bool: "i1"}
 OPTIONS = ("num_warps", "num_stages")
+SHARED = 163 * 1024
+"""Bytes of shared memory that a block may have on an A100; an H100 has more."""
 
 
 def compiled(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: Any) -> None:
@@ -31,14 +34,15 @@ def compiled(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: An
         else:
             signature[parameter.name] = "fp32" if isinstance(value, float) else "i32" if value < 2**31 else "i64"
     options = {name: settings[name] for name in OPTIONS if name in settings}
-    triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options=options)
-    print("compiled", kernel.__name__, flush=True)
+    code = triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options=options)
+    print("compiled", kernel.__name__, code.metadata.shared, flush=True)
+    assert code.metadata.shared <= SHARED, f"{kernel.__name__} takes {code.metadata.shared} bytes of shared memory"
 
 
-def main(precision: str, drop: bool) -> None:
+def main(precision: str, drop: bool, width: int) -> None:
     gpu.launch = compiled
     launches: Any = gpu
-    batch, sample, heads, width, pairs = 3, 40, 2, 50, 90
+    batch, sample, heads, pairs = 3, 40, 2, 90
     normal = torch.randn
     terms, score = normal(1, batch, heads, width), normal(1, heads, width)
     n, weight, bias = normal(1, pairs, width), normal(1, heads * width, width), normal(1, heads * width)
@@ -55,8 +59,9 @@ def main(precision: str, drop: bool) -> None:
     n = normal(1, batch * sample, width)
     own = None if words is None else torch.zeros(1, batch * sample, 2, dtype=torch.int64)
     given = (terms, score, n, weight, weight, bias, *slots, own, share, precision)
-    launches.tiles_forward(*given)
-    launches.tiles_backward(*given, out, normaliser, out)
+    if width <= TILES_WIDEST:
+        launches.tiles_forward(*given)
+        launches.tiles_backward(*given, out, normaliser, out)
     if not drop:
         return
     of_input, of_step, path_weights = normal(1, 9, width), normal(1, 4, 3, width), normal(1, 4, 3)
@@ -74,4 +79,4 @@ def main(precision: str, drop: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2] == "drop")
+    main(sys.argv[1], sys.argv[2] == "drop", int(sys.argv[3]))

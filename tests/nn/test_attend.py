@@ -30,7 +30,7 @@ def problem(batch=4, sample=7, heads=3, size=5, width=6, pairs=9, *, dtype=torch
 
 def outcome(function, tensors):
     """The result and the gradients of a weighted sum of it."""
-    leaves = {name: tensors[name].clone().requires_grad_() for name in NAMES}
+    leaves = {name: tensors[name].clone().requires_grad_() for name in NAMES}  # with the strides they have
     out = function(**{**tensors, **leaves})
     weights = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view_as(out)
     gradients = torch.autograd.grad((out * weights).sum(), list(leaves.values()))
@@ -142,3 +142,17 @@ def test_many_models_at_once_are_each_as_alone(mapped):
     together = [out.detach(), *torch.autograd.grad((out * weights).sum(), list(leaves.values()))]
     for ours, theirs in zip(together, zip(*alone, strict=True), strict=True):
         torch.testing.assert_close(ours, torch.stack(theirs), rtol=0, atol=0)
+
+
+def test_tensors_that_are_not_contiguous_have_the_same_gradients():
+    tensors = problem(3, 6)
+    odd = {name: tensors[name].transpose(0, -1).contiguous().transpose(0, -1) for name in NAMES}
+    for ours, exact in zip(outcome(attend, {**tensors, **odd}), outcome(attend, tensors), strict=True):
+        torch.testing.assert_close(ours, exact)
+
+
+def test_a_target_whose_neighbours_are_all_impossible_gets_zeros():
+    tensors = problem(2, 4, holes=0.0, dtype=torch.float32)
+    tensors["log_probability"][0] = -torch.inf
+    out = attend(**tensors)
+    assert not out[0].any() and out[1].isfinite().all()

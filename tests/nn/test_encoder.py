@@ -230,6 +230,29 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
         Encoder(num_relations=2, **settings)
 
 
+def test_paths_of_another_graph_are_refused(graph):
+    sampler, targets = NeighbourSampler(Transitions.build(graph, 3), 200), torch.arange(10)
+    with pytest.raises(GatasError, match=r"steps make \d+ paths"):
+        small_encoder(graph)(targets, sampler(targets), features_of(graph))
+
+
+def test_too_few_rows_of_features_are_refused(graph):
+    sampler, targets = NeighbourSampler(Transitions.build(graph, 2), 20), torch.arange(10)
+    with pytest.raises(GatasError, match="features have 7 rows"):
+        small_encoder(graph)(targets, sampler(targets), features_of(graph)[:7])
+    without = small_encoder(graph, node_embedding_size=0, input_noise=0.9).train()
+    with pytest.raises(IndexError, match="features have 7 rows"):
+        without(targets, sampler(targets), features_of(graph)[:7])
+
+
+@pytest.mark.parametrize("path_attention", ["linear", "mlp", "none"])
+def test_no_targets_have_no_representations(graph, path_attention):
+    encoder = small_encoder(graph, path_attention=path_attention)
+    none = torch.empty(0, dtype=torch.int64)
+    drawn = NeighbourSampler(Transitions.build(graph, 2), 5)(none)
+    assert encoder(none, drawn, features_of(graph)).shape == (0, encoder.output_size)
+
+
 def test_features_of_another_width_are_refused(graph):
     encoder, sampler = small_encoder(graph), NeighbourSampler(Transitions.build(graph, 2), 8)
     targets = torch.arange(5)

@@ -146,6 +146,21 @@ def test_many_models_at_once_are_each_as_alone(pairs):
     torch.testing.assert_close(torch.vmap(one)(*stacked), alone)
 
 
+@pytest.mark.parametrize("pairs", [None, 70])
+def test_tensors_that_are_not_contiguous_have_the_same_gradients(pairs):
+    tensors = neighbour_problem(3, 20, 2, 9, 9, 9, pairs)
+    exact = outcome(attend_neighbours, tensors, torch.float32, precision="ieee")
+    for name in ("target_terms", "neighbours", "key_weight", "score"):
+        tensors[name] = tensors[name].transpose(0, -1).contiguous().transpose(0, -1)
+    assert_close(outcome(attend_neighbours, tensors, torch.float32, precision="ieee"), exact, EXACT)
+
+
+def test_wide_heads_go_by_pairs():
+    tensors = neighbour_problem(2, 5, 2, 70, 70, 20)
+    exact = outcome(attend_neighbours_torch, tensors, torch.float64)
+    assert_close(outcome(attend_neighbours, tensors, torch.float32, precision="ieee"), exact, EXACT)
+
+
 def test_deterministic_gradients_are_the_same_gradients():
     tensors = neighbour_problem(3, 20, 2, 9, 9, 9)
     quick = outcome(attend_neighbours, tensors, torch.float32, precision="ieee")
@@ -213,9 +228,11 @@ def test_slots_are_grouped_by_the_pair_they_hold(deterministic):
             assert (ours if deterministic else sorted(ours)) == held
 
 
-@pytest.mark.parametrize(("precision", "drop"), [("tf32", "drop"), ("bfloat16", "plain")])
-def test_every_kernel_compiles_for_a_gpu(precision, drop):
-    command = [sys.executable, "-m", "tests.nn.compile_kernels", precision, drop]
+@pytest.mark.parametrize(
+    ("precision", "drop", "width"), [("tf32", "drop", 50), ("bfloat16", "plain", 50), ("tf32", "plain", 128)]
+)
+def test_every_kernel_compiles_for_a_gpu_and_fits(precision, drop, width):
+    command = [sys.executable, "-m", "tests.nn.compile_kernels", precision, drop, str(width)]
     environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

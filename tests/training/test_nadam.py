@@ -64,3 +64,12 @@ def test_a_parameter_without_a_gradient_and_one_per_l2():
     parameters[0].grad = torch.zeros(3)
     optimiser.step()
     assert parameters[0].tolist() == [1, 1, 1] and (parameters[1] < 1).all()
+
+
+def test_a_parameter_named_twice_counts_once_and_l2_may_be_whole():
+    once, twice = (nn.Parameter(torch.ones(3)) for _ in range(2))
+    for parameters in ([once], [twice, twice]):
+        optimiser = NAdam(parameters, lr=0.1, l2=1, max_norm=0.5)
+        parameters[0].grad = torch.ones(3)
+        optimiser.step()
+    assert torch.equal(once, twice)

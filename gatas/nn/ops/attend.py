@@ -143,7 +143,7 @@ def _attend_backward(
 def _(
     target_terms: Tensor, keys: Tensor, score: Tensor, values: Tensor, _: Tensor, log: Tensor, *__: Any
 ) -> tuple[Tensor, ...]:
-    return tuple(torch.empty_like(tensor) for tensor in (target_terms, keys, score, values, log))
+    return tuple(tensor.new_empty(tensor.shape) for tensor in (target_terms, keys, score, values, log))
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -176,7 +176,7 @@ def _forward_numba(
     (batch, num_heads, _), width = target_terms.shape, values.shape[-1]
     weights = target_terms.new_zeros(num_heads, index.numel())  # those of the slots in use first, pair by pair
     parts = target_terms.new_empty(PIECES * batch, num_heads * width)
-    g, w, v, o = (_flat(tensor) for tensor in (keys, score.view(1, -1), values, parts))
+    g, w, v, o = (_flat(tensor) for tensor in (keys, score.reshape(1, -1), values, parts))
     log, kept, alpha = _numpy(log_probability).reshape(-1), _kept(keep, target_terms), _numpy(weights)
     u, places = _with_exponentials(target_terms), _slots_by_pair(index, mask, len(keys))
     piece_elements = index.numel() * w.size // PIECES
@@ -210,11 +210,11 @@ def _backward_numba(
     grad_out: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     batch, num_heads, size = target_terms.shape
-    of_keys, of_values, of_logits = torch.empty_like(keys), torch.empty_like(values), torch.zeros_like(weights)
+    of_keys, of_values, of_logits = keys.new_empty(keys.shape), values.new_empty(values.shape), torch.zeros_like(weights)
     of_terms, of_score = target_terms.new_empty(PIECES * batch, num_heads * size), score.new_empty(PIECES, num_heads * size)
     of_log = weights.new_zeros(index.shape)
     mean = (grad_out * out).sum(-1)  # (B, K)
-    g, w, v, d = (_flat(tensor) for tensor in (keys, score.view(1, -1), values, grad_out))
+    g, w, v, d = (_flat(tensor) for tensor in (keys, score.reshape(1, -1), values, grad_out))
     kept, alpha, m = _kept(keep, target_terms), _numpy(weights), _numpy(mean)
     u, places = _with_exponentials(target_terms), _slots_by_pair(index, mask, len(keys))
     grads = [_flat(grad) for grad in (of_terms, of_keys, of_score, of_values, of_logits)]
@@ -251,7 +251,7 @@ def _kept(keep: Tensor | None, like: Tensor) -> NDArray[Any]:
 
 
 def _flat(tensor: Tensor) -> NDArray[Any]:
-    return _numpy(tensor).reshape(len(tensor), -1)
+    return _numpy(tensor.flatten(1))
 
 
 def _numpy(tensor: Tensor) -> NDArray[Any]:

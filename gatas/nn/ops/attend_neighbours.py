@@ -16,6 +16,18 @@ Precision = Literal["ieee", "tf32", "bfloat16"]
 """What the tensor cores are given; they add up in float32. Only with "ieee" are keys and values kept in float32."""
 
 
+TILES_WIDEST = 64
+"""J, F' and F'' up to which tiles of slots fit in a GPU's shared memory; wider ones are written once per pair."""
+
+WIDEST = 128
+"""And up to which pairs do; wider ones need their keys and values given (`attend`)."""
+
+
+def stored_width(width: int) -> int:
+    """A head's keys or values are padded to whole 16 bytes."""
+    return -(-width // 8) * 8
+
+
 def attend_neighbours(
     target_terms: Tensor,  # (B, K, F')       u
     neighbours: Tensor,  # (U, J)             n
@@ -32,6 +44,8 @@ def attend_neighbours(
     precision: Precision = "tf32",
 ) -> Tensor:
     """(B, K, F''). With an index, keys and values are made once for each pair; without one, in tiles on the tensor cores."""
+    if index is None and max(target_terms.shape[-1], neighbours.shape[-1], len(value_bias) // len(score)) > TILES_WIDEST:
+        index = torch.arange(mask.numel(), device=mask.device).view_as(mask)
     single = (tensor.float() for tensor in (target_terms, neighbours, key_weight, score, value_weight, value_bias))
     given = (*single, index, log_probability.float(), mask, keep, words)
     batched = (None if tensor is None else tensor[None] for tensor in given)
@@ -100,7 +114,7 @@ def _(*given: Any) -> list[Tensor]:
     results = [new(models, batch, num_heads, head_size), new(models, batch, num_heads)]
     if index is None:
         return results
-    pairwise = [new(models, pairs, num_heads, -(-width // 8) * 8, dtype=kind) for width in (hidden, head_size)]
+    pairwise = [new(models, pairs, num_heads, stored_width(width), dtype=kind) for width in (hidden, head_size)]
     return [*results, *pairwise, index.new_empty(models, pairs + 1), index.new_empty(models, index[0].numel())]
 
 
@@ -153,7 +167,7 @@ def _attend_neighbours_backward(
 
 @_attend_neighbours_backward.register_fake
 def _(_: Tensor, *given: Any) -> list[Tensor]:
-    return [torch.empty_like(tensor) for tensor in (*given[:6], given[7])]
+    return [tensor.new_empty(tensor.shape) for tensor in (*given[:6], given[7])]
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]

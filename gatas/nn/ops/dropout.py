@@ -23,8 +23,8 @@ def row_words(noise: Noise, place: int, first: Tensor, second: Tensor) -> Tensor
 
 
 def threshold_of(probability: float) -> int:
-    """Elements whose 16 bits are below it are dropped."""
-    return round(probability * 2**16)
+    """Elements whose 16 bits are below it are dropped; at least one value is, and one is not, if there is to be dropout."""
+    return min(max(round(probability * 2**16), 1), 2**16 - 1) if probability else 0
 
 
 def keep_torch(noise: Noise, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from gatas.nn.ops import triton_kernels as kernels
+from gatas.nn.ops.attend_neighbours import stored_width
 from gatas.nn.ops.dropout import threshold_of
 from gatas.nn.ops.nadam import Moments
 
@@ -24,10 +25,14 @@ TILES_BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 4, "num_stages": 2}
 
 
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: Any) -> None:
-    """Run a kernel unless there is nothing to do; None stands for a pointer that is never read."""
+    """Run a kernel unless there is nothing to do; None stands for a pointer that is never read.
+
+    Inputs are made contiguous; what is filled must be, or a copy of it would be.
+    """
     if all(grid):
-        given = (argument.contiguous() if isinstance(argument, Tensor) else argument for argument in arguments)
-        kernel[grid](*given, **settings)
+        given = [argument.contiguous() if isinstance(argument, Tensor) else argument for argument in arguments]
+        with torch.cuda.device_of(given[0]):  # type: ignore[no-untyped-call]
+            kernel[grid](*given, **settings)
 
 
 def padded(width: int) -> int:
@@ -89,7 +94,7 @@ def pairs_backward(
     """
     models, batch, num_heads, hidden = target_terms.shape
     sizes, head_size = pair_sizes(target_terms, out, keys, values, index), out.shape[-1]
-    terms, scores = torch.empty_like(target_terms), torch.empty_like(target_terms)
+    terms, scores = (target_terms.new_empty(target_terms.shape) for _ in range(2))
     logits = target_terms.new_empty(*index.shape, num_heads)
     kept = torch.empty_like(logits)
     launch(
@@ -188,7 +193,7 @@ def tiles_backward(
     share, parts = parts_of(batch, PROGRAMS // (models * num_heads))
     apart = torch.are_deterministic_algorithms_enabled()  # heads add to the same n, in any order unless each has its own
     of_neighbours = neighbours.new_zeros(num_heads if apart else 1, *neighbours.shape)
-    terms, logits = torch.empty_like(target_terms), target_terms.new_empty(*mask.shape, num_heads)
+    terms, logits = (target_terms.new_empty(shape) for shape in (target_terms.shape, (*mask.shape, num_heads)))
     of_key, of_score, of_value, of_bias = (
         tensor.new_empty(models, parts, *tensor.shape[1:]) for tensor in (key_weight, score, value_weight, value_bias)
     )
@@ -265,7 +270,7 @@ def project_backward(
 def project_sizes(key_weight: Tensor, value_weight: Tensor, num_heads: int) -> dict[str, int]:
     """FS and HS: widths are padded to multiples of eight, so that loads are 16 bytes wide."""
     sizes = weight_sizes(key_weight, value_weight, num_heads)
-    return {**sizes, "FS": -(-sizes["F"] // 8) * 8, "HS": -(-sizes["H"] // 8) * 8}
+    return {**sizes, "FS": stored_width(sizes["F"]), "HS": stored_width(sizes["H"])}
 
 
 def project_settings(words: Tensor | None, precision: str) -> dict[str, Any]:
@@ -319,7 +324,7 @@ def represent_backward(
     _, num_paths, num_steps, width = of_step.shape
     sizes = represent_sizes(of_input, of_step, pairs)
     given = (of_input, of_step, path_weights, node, path, grad_out)
-    of_inputs = torch.zeros_like(of_input)
+    of_inputs = of_input.new_zeros(of_input.shape)
     launch(kernels.represent_backward_input, (triton.cdiv(pairs, 32), models), *given, of_inputs, **sizes, ROWS=32)
     share, parts = parts_of(pairs, PROGRAMS // (models * num_steps))
     of_steps = of_step.new_empty(models, parts, num_paths, num_steps, width + 1)
@@ -346,7 +351,7 @@ def nadam_step(
     momentum_decay: float,
     max_norm: float | None,
 ) -> None:
-    """`nadam.nadam_step` in two launches."""
+    """`nadam.nadam_step` in two launches and a sum."""
     size, block = len(values), 1024
     grid = (triton.cdiv(size, block),)
     partial = values.new_empty(grid[0])
@@ -356,9 +361,8 @@ def nadam_step(
         L2=l2 is not None, BLOCK=block,
     )  # fmt: skip
     launch(
-        kernels.nadam_update, grid, values, gradient, first, second, product, steps, lr, partial, size, grid[0],
-        *betas, eps, momentum_decay, float("inf") if max_norm is None else max_norm,
-        BLOCK=block, PARTIAL=triton.next_power_of_2(grid[0]),
+        kernels.nadam_update, grid, values, gradient, first, second, product, steps, lr, partial.sum(), size,
+        *betas, eps, momentum_decay, float("inf") if max_norm is None else max_norm, BLOCK=block,
     )  # fmt: skip
 
 

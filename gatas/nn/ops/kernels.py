@@ -83,10 +83,13 @@ def softmax_heads(weights, targets, batch, first, last):
         for at in range(targets.size):
             b = targets[at]
             top[b] = max(top[b], weights[row, np.uint64(at)])
+        for b in range(batch):
+            top[b] = top[b] if top[b] > -np.inf else 0
         for at in range(targets.size):
             weights[row, np.uint64(at)] -= top[targets[at]]
         for at in range(targets.size):
-            weights[row, np.uint64(at)] = exp(weights[row, np.uint64(at)])
+            below = weights[row, np.uint64(at)]
+            weights[row, np.uint64(at)] = exp(below) if below > -np.inf else 0
         for at in range(targets.size):
             together[targets[at]] += weights[row, np.uint64(at)]
         for b in range(batch):

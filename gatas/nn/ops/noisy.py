@@ -86,6 +86,8 @@ def _noisy_linear(
         counts = torch.empty(len(rows), dtype=torch.int32)
         spread = features.new_empty(len(rows), 2)
         filled = (out.numpy(), columns.numpy(), counts.numpy(), spread.numpy())
+        if rows.size and not 0 <= rows.min() <= rows.max() < len(x):
+            raise IndexError(f"node {rows.max()} is wanted, but features have {len(x)} rows.")
         noise = *_key(given[5], given[6], place), np.uint16(threshold_of(probability)), x.dtype.type(1 / (1 - probability))
 
         def work(start: int, stop: int) -> None:

@@ -24,7 +24,8 @@ def represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Ten
 
     A step whose weight is zero counts as one that does not exist, and may get no gradient.
     """
-    if of_input.is_cuda and (len(of_step) > MOST_PATHS or of_input.dtype == torch.float64):
+    exact = of_input.dtype == torch.float64 or torch.are_deterministic_algorithms_enabled()  # the kernel adds in any order
+    if of_input.is_cuda and (len(of_step) > MOST_PATHS or exact):
         return represent_torch(of_input, of_step, path_weights, node, path)
     kind = torch.float32 if of_input.is_cuda else of_input.dtype
     given = (of_input.to(kind), of_step.to(kind), path_weights.to(kind), node, path)
@@ -73,7 +74,7 @@ def _represent_backward(
 def _(
     grad_out: Tensor, of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor
 ) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(of_input), of_step.new_empty(*path_weights.shape, of_step.shape[-1] + 1)
+    return of_input.new_empty(of_input.shape), of_step.new_empty(*path_weights.shape, of_step.shape[-1] + 1)
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -111,7 +112,7 @@ def _backward_numba(
     if not path_kernels.cut_between_nodes(arrays[3], cuts):
         cuts[1:] = len(node)  # all in the first piece
     steps = path_weights.numel()
-    of_inputs, of_steps = torch.zeros_like(of_input), of_step.new_zeros(PIECES * steps, of_step.shape[-1])
+    of_inputs, of_steps = of_input.new_zeros(of_input.shape), of_step.new_zeros(PIECES * steps, of_step.shape[-1])
     of_weights = of_step.new_zeros(PIECES * steps)
     grads = [grad.numpy() for grad in (of_inputs, of_steps, of_weights)]
 

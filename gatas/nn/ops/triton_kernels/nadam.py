@@ -28,12 +28,11 @@ def nadam_norm(values, gradient, l2, partial, product, steps, P, beta1, momentum
 
 @triton.jit
 def nadam_update(
-    values, gradient, first, second, product, steps, lr, partial, P, PARTS, beta1, beta2, eps, momentum_decay, max_norm,
-    BLOCK: tl.constexpr, PARTIAL: tl.constexpr,
+    values, gradient, first, second, product, steps, lr, squares, P, beta1, beta2, eps, momentum_decay, max_norm,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """A block of parameters: clip, move the moments, and step."""
-    part = tl.arange(0, PARTIAL)
-    norm = tl.sqrt(tl.sum(tl.load(partial + part, mask=part < PARTS, other=0.0), 0))
+    norm = tl.sqrt(tl.load(squares))
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < P
     slope = tl.load(gradient + place, mask=inside, other=0.0) * tl.minimum(max_norm / (norm + 1e-6), 1.0)

@@ -96,7 +96,7 @@ def tiles_backward(
             grad_n = product(grad_key, of_key, HALF, PRECISION) + product(grad_before, of_value, HALF, PRECISION)
             grad_of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
             grad_of_value += product(tl.trans(grad_before), n, HALF, PRECISION)
-            place = grad_neighbours + head * head_stride + row[:, None] * J + column_j[None, :]
+            place = grad_neighbours + head.to(tl.int64) * head_stride + row[:, None] * J + column_j[None, :]
             tl.atomic_add(place, grad_n, mask=live[:, None] & (column_j < J)[None, :], sem="relaxed")
         tl.store(grad_terms + (b * K + head) * F + column_f, grad_term, mask=column_f < F)
     at = (model * tl.num_programs(1) + part) * K + head
