@@ -163,12 +163,14 @@ def scaling(report: Report, repeats: int) -> None:
     medians = {num_nodes: statistics.median(times) for num_nodes, times in seconds.items()}
     rows = [[f"{n:,}", f"{1e3 * m:.1f}", f"{m / medians[10_000]:.2f}×"] for n, m in medians.items()]
     report.table(["nodes", "1,000 targets, ms", "to the smallest"], rows)
-    report.add(f"Ten edges a node, C=2, S=50, 32 features, evaluation; medians of {repeats}, graphs in turn.")
+    report.add(
+        f"Ten edges a node, C=2, S=50, 32 features, evaluation, 100 targets a batch; medians of {repeats}, graphs in turn."
+    )
 
 
 @torch.no_grad()
 def embed(sampler: NeighbourSampler, encoder: Encoder, targets: torch.Tensor, features: torch.Tensor) -> None:
-    for batch in targets.split(250):
+    for batch in targets.split(100):
         encoder(batch, sampler(batch, draw=0), features)
 
 

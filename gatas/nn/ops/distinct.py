@@ -12,7 +12,7 @@ FEW_WORDS = 1 << 16
 def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
     """Distinct values, ascending, and where among them each one is."""
     num_words = _words_of(values)
-    if not 0 < num_words <= max(FEW_WORDS, 4 * values.numel()):
+    if not 0 < num_words <= max(FEW_WORDS, 16 * values.numel()):
         unique, inverse = torch.unique(values, return_inverse=True)
         return unique, inverse
     flat, inverse = values.detach().contiguous().view(-1), torch.empty(values.shape, dtype=torch.int64)
