@@ -1,6 +1,6 @@
-"""Compile every kernel that `gpu.py` launches for a GPU that need not be there: what the interpreter lets pass, ptxas may not.
+"""Compile every kernel that `gpu.py` and `gpu_layers.py` launch, for a GPU that need not be there.
 
-Run as a program of its own, since Triton decides when it is imported whether it interprets.
+What the interpreter lets pass, ptxas may not. Run as a program of its own, since Triton decides when it is imported whether it interprets.
 """
 
 import sys
@@ -11,7 +11,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from gatas.nn.ops import gpu
+from gatas.nn.ops import gpu, gpu_layers
 from gatas.nn.ops.attend_neighbours import TILES_WIDEST
 from gatas.nn.ops.nadam import Moments
 
@@ -40,8 +40,9 @@ def compiled(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: An
 
 
 def main(precision: str, drop: bool, width: int) -> None:
-    gpu.launch = compiled
     launches: Any = gpu
+    layers: Any = gpu_layers
+    launches.launch = layers.launch = compiled
     batch, sample, heads, pairs = 3, 40, 2, 90
     normal = torch.randn
     terms, score = normal(1, batch, heads, width), normal(1, heads, width)
@@ -66,16 +67,16 @@ def main(precision: str, drop: bool, width: int) -> None:
         return
     of_input, of_step, path_weights = normal(1, 9, width), normal(1, 4, 3, width), normal(1, 4, 3)
     node = torch.zeros(1, pairs, dtype=torch.int64)
-    launches.represent_forward(of_input, of_step, path_weights, node, node)
-    launches.represent_backward(normal(1, pairs, width), of_input, of_step, path_weights, node, node)
+    layers.represent_forward(of_input, of_step, path_weights, node, node)
+    layers.represent_backward(normal(1, pairs, width), of_input, of_step, path_weights, node, node)
     seed = torch.zeros(1, dtype=torch.int64)
-    launches.fill_keep(seed, seed, 3, node, node, 2**15, 2.0, normal(1, pairs, 7))
-    launches.row_words(seed, seed, 3, node, node)
+    layers.fill_keep(seed, seed, 3, node, node, 2**15, 2.0, normal(1, pairs, 7))
+    layers.row_words(seed, seed, 3, node, node)
     features, affine = normal(90, 50), normal(1, 50)
-    launches.normalise_forward(features, node, affine, affine, seed, seed, 2, 0.5, 1e-5)
-    launches.normalise_backward(normal(1, pairs, 50), features, node, seed, seed, 2, 0.5, 1e-5)
+    layers.normalise_forward(features, node, affine, affine, seed, seed, 2, 0.5, 1e-5)
+    layers.normalise_backward(normal(1, pairs, 50), features, node, seed, seed, 2, 0.5, 1e-5)
     flat = normal(5_000)
-    launches.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
+    layers.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
 
 
 if __name__ == "__main__":

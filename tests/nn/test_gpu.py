@@ -11,7 +11,7 @@ import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from gatas.nn.ops import gpu
+from gatas.nn.ops import gpu, gpu_layers
 from gatas.nn.ops.attend import attend_torch
 from gatas.nn.ops.attend_neighbours import attend_neighbours, attend_neighbours_torch
 from gatas.nn.ops.dropout import keep_torch, row_words, threshold_of
@@ -193,7 +193,9 @@ def test_dropout_keeps_the_same_elements(width, probability):
     out = torch.full((1, 70, width), torch.nan, device=DEVICE)
     threshold = threshold_of(probability)
     where = noise(2**40 + 3, 8)
-    gpu.fill_keep(where.seed[None], where.step[None], 4, first[None], second[None], threshold, 1 / (1 - probability), out)
+    gpu_layers.fill_keep(
+        where.seed[None], where.step[None], 4, first[None], second[None], threshold, 1 / (1 - probability), out
+    )
     torch.testing.assert_close(out[0], keep_torch(where, 4, first, second, width, probability))
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from gatas.nn.ops import gpu
+from gatas.nn.ops import gpu_layers
 from gatas.nn.ops.nadam import Moments
 from gatas.training import NAdam
 
@@ -54,7 +54,7 @@ def test_the_gpu_kernel_is_the_same_step(max_norm, with_l2):
         slow.parameters[0].grad = gradient.clone()
         slow.step()
         own = (moments, torch.tensor(0.01, device=DEVICE), None if l2 is None else l2.to(DEVICE))
-        gpu.nadam_step(quick, gradient.to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
+        gpu_layers.nadam_step(quick, gradient.to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
     torch.testing.assert_close(quick.cpu(), slow.values, rtol=1e-4, atol=1e-5)
 
 

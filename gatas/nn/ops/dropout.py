@@ -43,9 +43,9 @@ def _keep(
 ) -> Tensor:  # (M,), (M,), (M, R), (M, R) → (M, R, width)
     out = torch.empty(*first.shape, width, device=first.device)
     if first.is_cuda:
-        from gatas.nn.ops import gpu
+        from gatas.nn.ops import gpu_layers
 
-        gpu.fill_keep(seed, step, place, first, second, threshold_of(probability), 1 / (1 - probability), out)
+        gpu_layers.fill_keep(seed, step, place, first, second, threshold_of(probability), 1 / (1 - probability), out)
         return out
     for model, kept in enumerate(out):
         key = stream(int(seed[model]), place, int(step[model]))
@@ -61,9 +61,9 @@ def _(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor, wid
 @torch.library.custom_op("gatas::row_words", mutates_args=())
 def _row_words(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor) -> Tensor:
     if first.is_cuda:
-        from gatas.nn.ops import gpu
+        from gatas.nn.ops import gpu_layers
 
-        return gpu.row_words(seed, step, place, first, second)
+        return gpu_layers.row_words(seed, step, place, first, second)
     key = stream(seed[:, None], place, step[:, None])
     return torch.stack(threefry(key, first & WORD, second & WORD), dim=-1)
 

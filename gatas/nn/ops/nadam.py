@@ -32,9 +32,9 @@ def nadam_step(
 ) -> None:
     """Change values and moments; the gradient may be overwritten."""
     if values.is_cuda:
-        from gatas.nn.ops import gpu
+        from gatas.nn.ops import gpu_layers
 
-        gpu.nadam_step(values, gradient, moments, lr, l2, betas, eps, momentum_decay, max_norm)
+        gpu_layers.nadam_step(values, gradient, moments, lr, l2, betas, eps, momentum_decay, max_norm)
         return
     if l2 is not None:
         gradient.addcmul_(l2, values)

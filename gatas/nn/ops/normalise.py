@@ -49,9 +49,9 @@ def _normalise(
     probability: float,
     eps: float,
 ) -> Tensor:
-    from gatas.nn.ops import gpu
+    from gatas.nn.ops import gpu_layers
 
-    return gpu.normalise_forward(features, nodes, weight, bias, seed, step, place, probability, eps)
+    return gpu_layers.normalise_forward(features, nodes, weight, bias, seed, step, place, probability, eps)
 
 
 @_normalise.register_fake
@@ -74,9 +74,9 @@ def _normalise_backward(
     grad_out: Tensor, features: Tensor, nodes: Tensor, seed: Tensor, step: Tensor, place: int, probability: float, eps: float
 ) -> Tensor:
     """(M, 2, feature_size): gradients of weight and bias."""
-    from gatas.nn.ops import gpu
+    from gatas.nn.ops import gpu_layers
 
-    return gpu.normalise_backward(grad_out, features, nodes, seed, step, place, probability, eps)
+    return gpu_layers.normalise_backward(grad_out, features, nodes, seed, step, place, probability, eps)
 
 
 @_normalise_backward.register_fake

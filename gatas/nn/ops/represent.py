@@ -47,9 +47,9 @@ def _represent(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Te
     if not of_input.is_cuda:
         out: Tensor = each_model(_forward_numba, of_input, of_step, path_weights, node, path)
         return out
-    from gatas.nn.ops import gpu
+    from gatas.nn.ops import gpu_layers
 
-    return gpu.represent_forward(of_input, of_step, path_weights, node, path)
+    return gpu_layers.represent_forward(of_input, of_step, path_weights, node, path)
 
 
 @_represent.register_fake
@@ -65,9 +65,9 @@ def _represent_backward(
     if not of_input.is_cuda:
         grads: tuple[Tensor, Tensor] = each_model(_backward_numba, grad_out, of_input, of_step, path_weights, node, path)
         return grads
-    from gatas.nn.ops import gpu
+    from gatas.nn.ops import gpu_layers
 
-    return gpu.represent_backward(grad_out, of_input, of_step, path_weights, node, path)
+    return gpu_layers.represent_backward(grad_out, of_input, of_step, path_weights, node, path)
 
 
 @_represent_backward.register_fake
