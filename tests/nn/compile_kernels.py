@@ -1,6 +1,6 @@
 """Compile every kernel that `gpu.py` and `gpu_layers.py` launch, for a GPU that need not be there.
 
-What the interpreter lets pass, ptxas may not. Run as a program of its own, since Triton decides when it is imported whether it interprets.
+What the interpreter lets pass, ptxas may not. A program of its own, since Triton decides on import whether it interprets.
 """
 
 import sys
