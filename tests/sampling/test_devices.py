@@ -140,7 +140,8 @@ def test_a_captured_graph_replays_successive_draws_without_waiting_for_the_host(
     def step():
         drawn = sampler(targets)
         (gradient,) = torch.autograd.grad(drawn.log_probability.masked_fill(~drawn.mask, 0).sum(), sampler.depth_logits)
-        return drawn.node, drawn.path, drawn.log_probability, drawn.mask, sampler.coverage(targets, drawn), gradient
+        coverage = sampler.coverage(targets, drawn)
+        return [tensor.detach() for tensor in (drawn.node, drawn.path, drawn.log_probability, drawn.mask, coverage, gradient)]
 
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())

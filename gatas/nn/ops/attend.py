@@ -133,10 +133,8 @@ def _attend_backward(
     from gatas.nn.ops import gpu
 
     groups = gpu.slots_by_pair(index, mask, keys.shape[1])
-    terms, of_score, log, of_pairs = gpu.pairs_backward(*given, out, state, grad_out, *groups)
-    split = score[0].numel()
-    of_keys, of_values = of_pairs[..., :split].clone(), of_pairs[..., split:].clone()
-    return terms, of_keys.view_as(keys), of_score, of_values.view_as(values), log
+    terms, of_score, log, of_keys, of_values = gpu.pairs_backward(*given, out, state, grad_out, *groups)
+    return terms, of_keys, of_score, of_values, log
 
 
 @_attend_backward.register_fake

@@ -145,7 +145,7 @@ def _attend_neighbours_backward(
         weights = (neighbours, key_weight, value_weight, value_bias)
         return gpu.tiles_backward(target_terms, score, *weights, *slots, words, dropout, precision, out, normaliser, grad_out)
     keys, values, indptr, members = pairwise
-    of_terms, of_score, of_log, of_pairs = gpu.pairs_backward(
+    of_terms, of_score, of_log, of_pairs, _ = gpu.pairs_backward(
         target_terms,
         keys,
         score,

@@ -17,7 +17,7 @@ PROGRAMS = 264
 # Tiles and warps, measured at PPI's shape on an H200.
 PAIRS_FORWARD: dict[str, Any] = {"TILE": 32, "num_warps": 1}
 PAIRS_BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 1}
-PAIRS_SUMS: dict[str, Any] = {"num_warps": 2}
+PAIRS_SUMS: dict[str, Any] = {"num_warps": 4}
 PROJECT: dict[str, Any] = {"ROWS": 64, "num_warps": 8}
 TILES_FORWARD: dict[str, Any] = {"TILE": 64, "num_warps": 4, "num_stages": 2}
 TILES_BACKWARD: dict[str, Any] = {"TILE": 32, "num_warps": 4, "num_stages": 2}
@@ -86,10 +86,11 @@ def pairs_backward(
     dropout: float = 0.0,
     *,
     projected: bool = False,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of terms, score and ln P, and (M, U, K·F + K·H) of keys and values side by side.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of terms, score, ln P, keys and values.
 
-    `indptr` and `slots` as `slots_by_pair` gives them. If values were `projected`, of what they were before dropout and ELU.
+    `indptr` and `slots` as `slots_by_pair` gives them. If values were `projected`, the last two are one tensor that holds
+    both side by side, (M, U, K·F + K·H), of what they were before dropout and ELU.
     """
     models, batch, num_heads, hidden = target_terms.shape
     sizes, head_size = pair_sizes(target_terms, out, keys, values, index), out.shape[-1]
@@ -101,15 +102,19 @@ def pairs_backward(
         target_terms, keys, score, values, index, log_probability, mask, keep, out, normaliser, grad_out,
         terms, scores, logits, kept, **sizes, KEEP=keep is not None, **PAIRS_BACKWARD,
     )  # fmt: skip
-    of_pairs = out.new_empty(models, sizes["U"], num_heads * (hidden + head_size))
+    if projected:
+        of_keys = of_values = out.new_empty(models, sizes["U"], num_heads * (hidden + head_size))
+    else:
+        of_keys, of_values = (out.new_empty(models, sizes["U"], num_heads, width) for width in (hidden, head_size))
     launch(
         kernels.pairs_backward_sums, (sizes["U"], models),
-        target_terms, keys, score, values, words, grad_out, logits, kept, indptr, slots, of_pairs, *drop(dropout),
+        target_terms, keys, score, values, words, grad_out, logits, kept, indptr, slots,
+        of_keys, of_values, *drop(dropout),
         **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H", "FS", "HS")},
         WF=padded(num_heads * hidden), WH=padded(num_heads * head_size),
         PROJECTED=projected, DROP=words is not None, **PAIRS_SUMS,
     )  # fmt: skip
-    return terms, scores.sum(1), logits.sum(-1), of_pairs
+    return terms, scores.sum(1), logits.sum(-1), of_keys, of_values
 
 
 def pair_sizes(target_terms: Tensor, out: Tensor, keys: Tensor, values: Tensor, index: Tensor) -> dict[str, int]:

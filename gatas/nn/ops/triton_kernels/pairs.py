@@ -139,14 +139,15 @@ def pairs_backward(
 
 @triton.jit
 def pairs_backward_sums(
-    target_terms, keys, score, values, words, grad_out, grad_logits, kept_weights, indptr, slots, grad, threshold, scale,
+    target_terms, keys, score, values, words, grad_out, grad_logits, kept_weights, indptr, slots,
+    of_keys, of_values, threshold, scale,
     B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, HS: tl.constexpr,
     WF: tl.constexpr, WH: tl.constexpr, PROJECTED: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """One pair, all heads side by side: gradients of its keys and values, over the slots that hold it.
 
-    `grad` has them in rows of K·F and K·H numbers; if values were projected, of what they were before dropout and ELU.
-    WF and WH are K·F and K·H as powers of two.
+    If values were projected, of what they were before dropout and ELU, and both in one tensor, side by side. WF and WH are
+    K·F and K·H as powers of two.
     """
     model, pair = tl.program_id(1).to(tl.int64), tl.program_id(0)
     first, last = tl.load(indptr + model * (U + 1) + pair), tl.load(indptr + model * (U + 1) + pair + 1)
@@ -174,8 +175,10 @@ def pairs_backward_sums(
             value = value / scale
             of_value = of_value * kept_row(words, row, threshold, scale, WH)
         of_value = tl.where(value > 0, of_value, of_value * (value + 1))
-    tl.store(grad + row * K * (F + H) + column_f, of_key, mask=inside_f)
-    tl.store(grad + row * K * (F + H) + K * F + column_h, of_value, mask=inside_h)
+    of_keys += row * K * (F + H if PROJECTED else F)
+    of_values += row * K * (F + H) + K * F if PROJECTED else row * K * H
+    tl.store(of_keys + column_f, of_key, mask=inside_f)
+    tl.store(of_values + column_h, of_value, mask=inside_h)
 
 
 @triton.jit
