@@ -4,8 +4,10 @@ GatasError              everything the user can cause; the command line shows it
 ├── GraphError          edges, nodes, features, labels or splits that cannot be used
 │   └── StoreError      a stored graph or table that is missing, damaged or of another format
 ├── DatasetError        a named data set that is unknown or nowhere to be found
-└── TransitionError     transitions that cannot be built or do not hold what was asked for
-    └── TooLargeError   a table that would not fit in the memory available
+├── TransitionError     transitions that cannot be built or do not hold what was asked for
+│   └── TooLargeError   a table that would not fit in the memory available
+├── ConfigError         settings that are unknown or out of range
+└── TrainingError       training that cannot start, go on or be resumed
 
 GatasWarning            accepted, but counted and said
 """
@@ -33,6 +35,14 @@ class TransitionError(GatasError):
 
 class TooLargeError(TransitionError):
     """A table that would not fit in the memory available."""
+
+
+class ConfigError(GatasError):
+    """Settings that are unknown or out of range."""
+
+
+class TrainingError(GatasError):
+    """Training that cannot start, go on or be resumed."""
 
 
 class GatasWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""NAdam with clipping and L2, over all parameters as one flat vector: a few passes on a CPU, four launches on a GPU.
+"""NAdam with clipping and L2, over all parameters of a model as one flat vector: a few passes on a CPU, four launches on a GPU.
 
 `torch.optim.NAdam` gives the same numbers, but captured in a CUDA graph it takes some hundred launches for a small model.
 """
@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gatas.nn.ops.nadam import Moments, nadam_step
 
@@ -15,7 +15,8 @@ class NAdam:
     """Dozat's Adam with Nesterov momentum, as in torch; the gradient's norm is clipped at `max_norm` first.
 
     `l2` is λ of λ·½‖θ‖², whose gradient is added before clipping; one number, or one for each parameter. Parameters become
-    views of one vector, so they must all be on one device, and are not to be moved afterwards.
+    views of one vector, so they must all be on one device, and are not to be moved afterwards. With `num_models` every
+    parameter has a leading dimension of models, which share nothing but the number of steps.
     """
 
     def __init__(
@@ -28,22 +29,24 @@ class NAdam:
         momentum_decay: float = 4e-3,
         max_norm: float | None = None,
         l2: float | Sequence[float] = 0.0,
+        num_models: int | None = None,
     ) -> None:
         self.parameters = [parameter for parameter in dict.fromkeys(parameters) if parameter.requires_grad]
         self.betas, self.eps, self.momentum_decay, self.max_norm = betas, eps, momentum_decay, max_norm
+        self.num_models = num_models or 1
+        self.sizes = [parameter.numel() // self.num_models for parameter in self.parameters]
         with torch.no_grad():
-            self.values = torch.cat([parameter.flatten() for parameter in self.parameters])
-            for parameter, part in zip(self.parameters, torch.split(self.values, self.sizes), strict=True):
-                parameter.data = part.view_as(parameter)
+            self.values = self._joined(self.parameters)  # (M, P)
+            for parameter, part in zip(self.parameters, torch.split(self.values, self.sizes, dim=1), strict=True):
+                parameter.data = part.view(parameter.shape)
             self.lr = torch.full((), lr, device=self.values.device)
             shares = [float(l2)] * len(self.parameters) if isinstance(l2, int | float) else l2
             parts = [torch.full((size,), share) for size, share in zip(self.sizes, shares, strict=True)]
             self.l2 = torch.cat(parts).to(self.values) if any(shares) else None
             self.moments = Moments.of(self.values)
 
-    @property
-    def sizes(self) -> list[int]:
-        return [parameter.numel() for parameter in self.parameters]
+    def _joined(self, tensors: Iterable[Tensor]) -> Tensor:
+        return torch.cat([tensor.reshape(self.num_models, -1) for tensor in tensors], dim=1)
 
     def zero_grad(self) -> None:
         for parameter in self.parameters:
@@ -53,7 +56,6 @@ class NAdam:
     def step(self) -> None:
         """One step along the gradients that there are; parameters without one are taken to have zeros."""
         gradients = (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in self.parameters)
-        gradient = torch.cat([gradient.flatten() for gradient in gradients])
         nadam_step(
-            self.values, gradient, self.moments, self.lr, self.l2, self.betas, self.eps, self.momentum_decay, self.max_norm
+            self.values, self._joined(gradients), self.moments, self.lr, self.l2, self.betas, self.eps, self.momentum_decay, self.max_norm
         )

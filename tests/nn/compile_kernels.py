@@ -75,7 +75,7 @@ def main(precision: str, drop: bool, width: int) -> None:
     features, affine = normal(90, 50), normal(1, 50)
     layers.normalise_forward(features, node, affine, affine, seed, seed, 2, 0.5, 1e-5)
     layers.normalise_backward(normal(1, pairs, 50), features, node, seed, seed, 2, 0.5, 1e-5)
-    flat = normal(5_000)
+    flat = normal(1, 5_000)
     layers.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
 
 

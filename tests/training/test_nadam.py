@@ -47,14 +47,14 @@ def test_the_gpu_kernel_is_the_same_step(max_norm, with_l2):
     generator = torch.Generator().manual_seed(3)
     values = torch.randn(2_500, generator=generator)
     l2 = torch.rand(2_500, generator=generator) * 0.1 if with_l2 else None
-    slow, quick = NAdam([nn.Parameter(values.clone())], lr=0.01, max_norm=max_norm), values.to(DEVICE)
+    slow, quick = NAdam([nn.Parameter(values.clone())], lr=0.01, max_norm=max_norm), values.to(DEVICE)[None]
     slow.l2, moments = l2, Moments.of(quick)
     for _ in range(4):
         gradient = torch.randn(2_500, generator=generator)
         slow.parameters[0].grad = gradient.clone()
         slow.step()
         own = (moments, torch.tensor(0.01, device=DEVICE), None if l2 is None else l2.to(DEVICE))
-        gpu_layers.nadam_step(quick, gradient.to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
+        gpu_layers.nadam_step(quick, gradient.to(DEVICE)[None], *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
     torch.testing.assert_close(quick.cpu(), slow.values, rtol=1e-4, atol=1e-5)
 
 
@@ -73,3 +73,33 @@ def test_a_parameter_named_twice_counts_once_and_l2_may_be_whole():
         parameters[0].grad = torch.ones(3)
         optimiser.step()
     assert torch.equal(once, twice)
+
+
+@pytest.mark.parametrize("max_norm", [None, 0.5])
+def test_many_models_take_the_steps_each_takes_alone(max_norm):
+    generator = torch.Generator().manual_seed(5)
+    shapes, l2 = [(4, 3), (2,)], [0.1, 0.0]
+    start = [torch.randn(3, *shape, generator=generator) for shape in shapes]
+    alone = [[nn.Parameter(part[m].clone()) for part in start] for m in range(3)]
+    together = [nn.Parameter(part.clone()) for part in start]
+    optimisers = [NAdam(parameters, lr=0.01, l2=l2, max_norm=max_norm) for parameters in alone]
+    joint, kernel = NAdam(together, lr=0.01, l2=l2, max_norm=max_norm, num_models=3), joined(start).to(DEVICE)
+    moments = Moments.of(kernel)
+    for _ in range(3):
+        gradients = [torch.randn(3, *shape, generator=generator) for shape in shapes]
+        for m, optimiser in enumerate(optimisers):
+            for parameter, gradient in zip(optimiser.parameters, gradients, strict=True):
+                parameter.grad = gradient[m].clone()
+            optimiser.step()
+        for parameter, gradient in zip(joint.parameters, gradients, strict=True):
+            parameter.grad = gradient.clone()
+        joint.step()
+        own = (moments, torch.tensor(0.01, device=DEVICE), joint.l2.to(DEVICE))
+        gpu_layers.nadam_step(kernel, joined(gradients).to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
+    for number, parameter in enumerate(together):
+        torch.testing.assert_close(parameter.data, torch.stack([parameters[number].data for parameters in alone]))
+    torch.testing.assert_close(kernel.cpu(), joint.values, rtol=1e-4, atol=1e-5)
+
+
+def joined(tensors):
+    return torch.cat([tensor.flatten(1) for tensor in tensors], dim=1)

@@ -1,4 +1,4 @@
-"""Launches of the other Triton kernels: noise, paths, features, the optimiser. A leading dimension of M models but there."""
+"""Launches of the other Triton kernels: noise, paths, features, the optimiser. All have a leading dimension of M models."""
 
 from typing import Any
 
@@ -79,16 +79,16 @@ def nadam_step(
     max_norm: float | None,
 ) -> None:
     """`nadam.nadam_step` in two launches and a sum."""
-    size, block = len(values), 1024
-    grid = (triton.cdiv(size, block),)
-    partial = values.new_empty(grid[0])
+    (models, size), block = values.shape, 1024
+    grid = (triton.cdiv(size, block), models)
+    partial = values.new_empty(models, grid[0])
     first, second, product, steps = moments
     launch(
         kernels.nadam_norm, grid, values, gradient, l2, partial, product, steps, size, betas[0], momentum_decay,
         L2=l2 is not None, BLOCK=block,
     )  # fmt: skip
     launch(
-        kernels.nadam_update, grid, values, gradient, first, second, product, steps, lr, partial.sum(), size,
+        kernels.nadam_update, grid, values, gradient, first, second, product, steps, lr, partial.sum(1), size,
         *betas, eps, momentum_decay, float("inf") if max_norm is None else max_norm, BLOCK=block,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""One step of NAdam (Dozat, 2016; as in torch) over a flat vector of parameters, with clipping and L2, all in place."""
+"""One step of NAdam (Dozat, 2016; as in torch) over flat vectors of parameters, one for each of M models, all in place."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ from torch import Tensor
 class Moments(NamedTuple):
     """What NAdam remembers."""
 
-    first: Tensor  # (P,)
-    second: Tensor  # (P,)
+    first: Tensor  # (M, P)
+    second: Tensor  # (M, P)
     product: Tensor  # () of the momenta so far
     steps: Tensor  # ()
 
@@ -30,7 +30,7 @@ def nadam_step(
     momentum_decay: float,
     max_norm: float | None,
 ) -> None:
-    """Change values and moments; the gradient may be overwritten."""
+    """Change (M, P) values and moments; the gradient may be overwritten. Each model's is clipped on its own."""
     if values.is_cuda:
         from gatas.nn.ops import gpu_layers
 
@@ -39,7 +39,7 @@ def nadam_step(
     if l2 is not None:
         gradient.addcmul_(l2, values)
     if max_norm is not None:
-        gradient.mul_((max_norm / (gradient.norm() + 1e-6)).clamp_max(1.0))
+        gradient.mul_((max_norm / (gradient.norm(dim=1, keepdim=True) + 1e-6)).clamp_max(1.0))
     first, second, product, steps = moments
     steps += 1
     step = float(steps)  # plain numbers: operators on single ones would take longer than those on all parameters

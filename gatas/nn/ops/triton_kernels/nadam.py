@@ -11,16 +11,16 @@ def momentum(step, beta1, momentum_decay):
 
 @triton.jit
 def nadam_norm(values, gradient, l2, partial, product, steps, P, beta1, momentum_decay, L2: tl.constexpr, BLOCK: tl.constexpr):
-    """Partial sums of the gradient's square, L2 included; the first program counts the step."""
-    part = tl.program_id(0)
-    place = part.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < P
+    """Partial sums of the gradient's square, L2 included; the first program counts the step. `l2` is (P,) for all models."""
+    model, part = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    column = part.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside, place = column < P, model * P + column
     slope = tl.load(gradient + place, mask=inside, other=0.0)
     if L2:
-        slope += tl.load(l2 + place, mask=inside, other=0.0) * tl.load(values + place, mask=inside, other=0.0)
+        slope += tl.load(l2 + column, mask=inside, other=0.0) * tl.load(values + place, mask=inside, other=0.0)
         tl.store(gradient + place, slope, mask=inside)
-    tl.store(partial + part, tl.sum(slope * slope, 0))
-    if part == 0:
+    tl.store(partial + model * tl.num_programs(0) + part, tl.sum(slope * slope, 0))
+    if (part == 0) & (model == 0):
         count = tl.load(steps) + 1
         tl.store(steps, count)
         tl.store(product, tl.load(product) * momentum(count, beta1, momentum_decay))
@@ -32,9 +32,10 @@ def nadam_update(
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """A block of parameters: clip, move the moments, and step."""
-    norm = tl.sqrt(tl.load(squares))
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < P
+    model = tl.program_id(1).to(tl.int64)
+    norm = tl.sqrt(tl.load(squares + model))
+    column = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside, place = column < P, model * P + column
     slope = tl.load(gradient + place, mask=inside, other=0.0) * tl.minimum(max_norm / (norm + 1e-6), 1.0)
     m = tl.load(first + place, mask=inside, other=0.0)
     m += (slope - m) * (1 - beta1)

@@ -1,0 +1,59 @@
+"""Batches: what a split or an epoch is cut into, all of one size so that one program serves them all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.graph.inputs import Ints
+
+Columns = Mapping[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Columns of (num_batches, batch_size); what fills up a short batch has `weight` 0."""
+
+    columns: dict[str, NDArray[np.generic]]
+    place: Ints  # the slot of each row, from the smallest row on, among those of all batches
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows of each batch are meant, of models side by side the most; the others come last."""
+        meant = (self.columns["weight"] > 0).sum(-1).reshape(len(self), -1)
+        return [int(size) for size in meant.max(1)]
+
+    def __len__(self) -> int:
+        return len(self.columns["weight"])
+
+
+def generator_of(seed: int, *names: int) -> np.random.Generator:
+    """What an order or a choice is drawn from: a function of the seed and of what it is for."""
+    return np.random.default_rng([seed % 2**64, *names])
+
+
+def cut(rows: Ints, batch_size: int, groups: Ints | None = None) -> list[Ints]:
+    """Rows in their order, `batch_size` at a time; with `groups` no batch holds rows of two."""
+    if groups is None:
+        return [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
+    return [batch for group in np.unique(groups[rows]) for batch in cut(rows[groups[rows] == group], batch_size)]
+
+
+def fill(batches: list[Ints], columns: Columns, batch_size: int | None = None) -> Batches:
+    """Look up each batch's rows in `columns`; short batches repeat a row of theirs, with weight 0."""
+    batch_size = batch_size or max(len(batch) for batch in batches)
+    rows = np.stack([np.resize(batch, batch_size) for batch in batches])  # (num_batches, batch_size)
+    used = np.arange(batch_size) < np.array([len(batch) for batch in batches])[:, None]
+    place = np.empty(int(used.sum()), np.int64)
+    place[np.unique(rows[used], return_inverse=True)[1]] = np.flatnonzero(used)
+    found = {name: np.asarray(column)[rows] for name, column in columns.items()}
+    return Batches({**found, "weight": used.astype(np.float32)}, place)
+
+
+def stacked(several: list[Batches]) -> Batches:
+    """The batches of several models side by side: (num_batches, M, batch_size)."""
+    if len(several) == 1:
+        return several[0]
+    names = several[0].columns
+    return Batches({name: np.stack([one.columns[name] for one in several], axis=1) for name in names}, several[0].place)

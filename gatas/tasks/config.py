@@ -1,0 +1,63 @@
+"""What a model is made of, checked when given: the settings of `NodeClassifier` and `LinkPredictor`."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from gatas.errors import ConfigError
+
+AblationName = Literal["none", "base", "without_transitions", "without_embeddings", "without_paths"]
+Section = TypeVar("Section", bound=BaseModel)
+
+
+class ModelConfig(BaseModel, frozen=True, extra="forbid"):
+    """Sizes and switches of a model; the letters are the paper's."""
+
+    num_steps: int = Field(3, ge=1, description="C: the longest path considered")
+    sample_size: int = Field(100, ge=1, description="S: neighbours drawn for each target")
+    transition_kind: Literal["walk", "count"] = Field("walk", description="probabilities of walks, or shares of their number")
+    max_candidates: int | None = Field(None, ge=1, description="keep only the likeliest of each target and step; none: all")
+    hidden_size: int = Field(50, ge=1, description="F: width of the dense layer over features")
+    node_embedding_size: int | None = Field(None, ge=0, description="R: learned per node; none: 50 without features, else 0")
+    relation_embedding_size: int = Field(10, ge=1, description="D: learned per edge type")
+    neighbour_size: int = Field(50, ge=1, description="F': width of a neighbour's representation")
+    head_size: int = Field(50, ge=1, description="F'': width of one attention head")
+    num_heads: int = Field(8, ge=1, description="K: attention heads")
+    input_noise: float = Field(0.0, ge=0, lt=1, description="share of features masked in training")
+    dropout: float = Field(0.0, ge=0, lt=1, description="on representations and attention weights")
+    path_attention: Literal["linear", "mlp", "none"] = Field("linear", description="f of eq. 1: the paper's, or with a hidden layer")
+    hidden_sizes: tuple[int, ...] = Field((), description="layers between attention heads and classes")
+    pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
+    exclude_targets: bool = Field(True, description="hide the links asked for from the neighbourhoods of their own batch")
+    ablation: AblationName = Field("none", description="what the paper's §4.4 takes away")
+
+
+def checked(section: type[Section], given: Mapping[str, Any], where: str = "") -> Section:
+    """A section of a config, or an error that names the key, what came and what was expected."""
+    try:
+        return section(**given)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explained(section, problem, where) for problem in error.errors()) + ".") from None
+
+
+def _explained(section: type[BaseModel], problem: Any, where: str) -> str:
+    key = ".".join([*([where] if where else []), *(str(part) for part in problem["loc"])])
+    if problem["type"] == "extra_forbidden":
+        known = known_keys(section, problem["loc"][:-1])
+        near = get_close_matches(str(problem["loc"][-1]), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
+        return f"there is no setting {key!r}.{hint}".rstrip(".")
+    message = str(problem["msg"])
+    return f"{key} is {problem['input']!r}; {message[0].lower()}{message[1:]}"
+
+
+def known_keys(section: type[BaseModel], inside: tuple[Any, ...]) -> list[str]:
+    """The keys of a section, or of one inside it."""
+    for part in inside:
+        field = section.model_fields.get(str(part))
+        if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, BaseModel):
+            return []
+        section = field.annotation
+    return list(section.model_fields)

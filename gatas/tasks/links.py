@@ -1,0 +1,162 @@
+"""Typed link prediction: is there a link of this type between these two nodes?"""
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gatas.datasets import Dataset, Pairs
+from gatas.errors import GatasError
+from gatas.graph.inputs import Ints
+from gatas.nn import PairHead
+from gatas.sampling import Neighbourhood
+from gatas.tasks.batches import Batches, cut, fill, generator_of
+from gatas.tasks.metrics import gatne_protocol, paper_protocol
+from gatas.tasks.model import Model
+
+Negatives = Literal["once", "each epoch"]
+GATNE_TYPES = {"twitter": ("1",)}
+"""GATNE scores these types only; of other data sets all."""
+
+
+class LinkPredictor(Model):
+    """Whether there are typed links between nodes.
+
+    >>> model = LinkPredictor(dataset, num_steps=2)
+    >>> run = gatas.fit(model, dataset, seed=0)
+    """
+
+    asked_of_path: Tensor
+
+    def __init__(self, dataset: Dataset, **settings: Any) -> None:
+        super().__init__(dataset, **settings)
+        self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
+
+    def _make_head(self) -> nn.Module:
+        return PairHead(self.encoder.output_size, len(self.names), self.config.pair_hidden_size)
+
+    def forward(self, source: Tensor, edge_type: Tensor, target: Tensor, label: Tensor) -> Tensor:
+        """(B,) logits in training, where `label` says which pairs are links that neighbourhoods must not give away."""
+        both = torch.cat([source, target])
+        neighbourhood = self.sampler(both)
+        if self.config.exclude_targets:
+            links = torch.where(label > 0, self._numbered(source, target, edge_type), -1)
+            neighbourhood = self._without(both, neighbourhood, links)
+        representations = self._encoded(both, neighbourhood)
+        return self.score(representations[: len(source)], representations[len(source) :], edge_type)
+
+    def score(self, source: Tensor, target: Tensor, edge_type: Tensor) -> Tensor:
+        """(B,) logits of the types asked for, from (B, K·F'') representations."""
+        logits: Tensor = self.head(source, target)  # (B, num_types)
+        return logits.gather(1, edge_type[:, None]).squeeze(1)
+
+    def _numbered(self, one: Tensor, other: Tensor, asked: Tensor) -> Tensor:
+        """One number for a link of a type, whichever its direction."""
+        low, high = torch.minimum(one, other), torch.maximum(one, other)
+        return (low * self.graph.num_nodes + high) * len(self.names) + asked
+
+    def _without(self, target: Tensor, neighbourhood: Neighbourhood, links: Tensor) -> Neighbourhood:
+        """Neighbours whose path is one of the links alone, in either direction, leave their slots empty."""
+        asked = self.asked_of_path[neighbourhood.path.clamp_max(len(self.asked_of_path) - 1)]  # (B, S)
+        number = torch.where(asked >= 0, self._numbered(target[:, None], neighbourhood.node, asked), -2)
+        links = links.sort().values
+        found = links[torch.searchsorted(links, number).clamp_max(len(links) - 1)] == number
+        mask = neighbourhood.mask & ~found
+        log_probability = neighbourhood.log_probability.masked_fill(~mask, -torch.inf)
+        return Neighbourhood(neighbourhood.node, neighbourhood.path, log_probability, mask)
+
+
+def asked_of_path(dataset: Dataset) -> Ints:
+    """Which of the types asked for each path of one step is, forwards or backwards; -1 for none, as for all longer paths."""
+    asked = {name: kind for kind, name in enumerate(dataset.names)}
+    of_relation = [asked.get(name.removesuffix("⁻¹"), -1) for name in dataset.graph.relation_names]
+    return np.array([*of_relation, -1])
+
+
+class LinkTask:
+    """Batches, loss and metrics of link prediction. Where the training split has links only, others are drawn."""
+
+    metric = "roc_auc"
+
+    def __init__(self, dataset: Dataset, batch_size: int, *, negatives: Negatives = "each epoch") -> None:
+        if dataset.task != "link prediction":
+            raise GatasError(f"{dataset.name} is for {dataset.task}; a LinkPredictor needs splits of Pairs.")
+        self.dataset, self.splits, self.batch_size, self.negatives = dataset, dataset.splits, batch_size, negatives
+        train = self.splits["train"]
+        self.known = np.unique(self._numbered(train.source, train.edge_type, train.target)[train.label == 1])
+        self.gatne_kinds = [dataset.names.index(name) for name in GATNE_TYPES.get(dataset.name, dataset.names)]
+
+    def to(self, device: torch.device) -> "LinkTask":
+        self.device = device
+        return self
+
+    def epoch(self, seed: int, number: int) -> Batches:
+        """The training pairs in an order of their own, with as many that are no links."""
+        pairs = self.splits["train"]
+        columns = {name: getattr(pairs, name) for name in ("source", "edge_type", "target", "label")}
+        if pairs.label.all():
+            drawn = self.drawn_negatives(generator_of(seed, 1, 0 if self.negatives == "once" else number))
+            columns = {name: np.concatenate([column, drawn[name]]) for name, column in columns.items()}
+        order = generator_of(seed, 0, number).permutation(len(columns["label"]))
+        return fill(cut(order, self.batch_size), {**columns, "label": columns["label"].astype(np.float32)})
+
+    def drawn_negatives(self, generator: np.random.Generator) -> dict[str, Ints]:
+        """For every training link a random pair of nodes, asked for the same type, that is no training link."""
+        edge_type, num_nodes = self.splits["train"].edge_type, self.dataset.graph.num_nodes
+        source, target = generator.integers(num_nodes, size=(2, len(edge_type)))
+        for _ in range(100):
+            wrong = np.isin(self._numbered(source, edge_type, target), self.known) | (source == target)
+            if not wrong.any():
+                break
+            source[wrong], target[wrong] = generator.integers(num_nodes, size=(2, int(wrong.sum())))
+        else:
+            raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")
+        return {"source": source, "edge_type": edge_type, "target": target, "label": np.zeros(len(source), np.int8)}
+
+    def _numbered(self, source: Ints, edge_type: Ints, target: Ints) -> Ints:
+        num_nodes = self.dataset.graph.num_nodes
+        numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
+        return numbers
+
+    def nodes_of(self, split: str) -> Ints:
+        """The nodes that a split's pairs are of, each once."""
+        pairs: Pairs = self.splits[split]
+        return np.union1d(pairs.source, pairs.target)
+
+    def pairs_of(self, split: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Sources and targets as places among `nodes_of`, and the types asked for."""
+        pairs, nodes = self.splits[split], self.nodes_of(split)
+        columns = (np.searchsorted(nodes, pairs.source), np.searchsorted(nodes, pairs.target), np.array(pairs.edge_type))
+        source, target, edge_type = (torch.from_numpy(column) for column in columns)
+        return source, target, edge_type
+
+    def split(self, name: str, batch_size: int) -> Batches:
+        """These nodes, which are represented once however many pairs they are in."""
+        return fill(cut(self.nodes_of(name), batch_size), {"target": np.arange(self.dataset.graph.num_nodes)})
+
+    def loss(self, logits: Tensor, label: Tensor, weight: Tensor, **_: Tensor) -> Tensor:
+        """The mean over a batch's pairs, of the type asked for only."""
+        losses = F.binary_cross_entropy_with_logits(logits, label, reduction="none")
+        return (losses * weight).sum() / weight.sum()
+
+    def mean_logits(self, logits: Tensor) -> Tensor:
+        """Logits of the mean probability over draws, (R, …)."""
+        return logits[0] if len(logits) == 1 else torch.logit(logits.sigmoid().mean(0))
+
+    def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
+        """Loss and metric of M models, from (M, n) logits of the split's pairs."""
+        measured = [self.measure(own, split) for own in logits]
+        return {name: torch.tensor([one[name] for one in measured]) for name in ("loss", "roc_auc")}
+
+    def measure(self, logits: Tensor, split: str) -> dict[str, Any]:
+        """Loss, the paper's protocol, and GATNE's under a name of its own."""
+        pairs = self.splits[split]
+        scores, truth = logits.float().cpu(), torch.from_numpy(np.array(pairs.label, np.float32))
+        given = (scores.numpy(), np.asarray(pairs.label), np.asarray(pairs.edge_type))
+        return {
+            "loss": float(F.binary_cross_entropy_with_logits(scores, truth)),
+            **paper_protocol(*given, self.dataset.names),
+            "gatne": gatne_protocol(*given, self.gatne_kinds),
+        }

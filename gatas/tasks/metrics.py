@@ -1,0 +1,78 @@
+"""Metrics, as torchmetrics and scikit-learn define them; both are imported when first needed, as they take seconds."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+NAMES = ("accuracy", "micro_f1", "macro_f1")
+
+
+def classification_metrics(logits: Tensor, labels: Tensor) -> dict[str, float]:
+    """Accuracy, micro- and macro-F1. With several labels a node, accuracy is that of single labels."""
+    from torchmetrics.functional import classification as metrics
+
+    classes = logits.shape[1]
+    if labels.ndim == 2:
+        given: Any = ((logits > 0).int(), labels.int(), classes)
+        accuracy = metrics.multilabel_accuracy(*given, average="micro")
+        f1 = [metrics.multilabel_f1_score(*given, average=kind) for kind in ("micro", "macro")]
+    else:
+        given = (logits.argmax(-1), labels, classes)
+        accuracy = metrics.multiclass_accuracy(*given, average="micro")
+        f1 = [metrics.multiclass_f1_score(*given, average=kind) for kind in ("micro", "macro")]
+    return dict(zip(NAMES, torch.stack([accuracy, *f1]).tolist(), strict=True))
+
+
+def micro_metric(logits: Tensor, labels: Tensor) -> Tensor:
+    """(M,) accuracy, or micro-F1 with several labels a node, of (M, n, classes) logits."""
+    from torchmetrics.functional import classification as metrics
+
+    def one(own: Tensor) -> Tensor:
+        if labels.ndim == 2:
+            given: Any = ((own > 0).int(), labels.int(), own.shape[1])
+            return metrics.multilabel_f1_score(*given, average="micro", validate_args=False)  # type: ignore[no-any-return]
+        given = (own.argmax(-1), labels, own.shape[1])
+        return metrics.multiclass_accuracy(*given, average="micro", validate_args=False)  # type: ignore[no-any-return]
+
+    return torch.vmap(one)(logits)
+
+
+def paper_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """ROC-AUC and F1 at a probability of 0.5, macro over the edge types that have links and others among the pairs.
+
+    `scores` are logits. `by_type` has the support of every type, measured or not.
+    """
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    by_type = {}
+    for kind, name in enumerate(names):
+        own, wanted = scores[types == kind], truth[types == kind]
+        by_type[name] = {"links": int(wanted.sum()), "others": int((1 - wanted).sum())}
+        if 0 < wanted.sum() < len(wanted):
+            by_type[name] |= {"roc_auc": float(roc_auc_score(wanted, own)), "f1": float(f1_score(wanted, own > 0))}
+    return {
+        **{metric: _mean(of[metric] for of in by_type.values() if metric in of) for metric in ("roc_auc", "f1")},
+        "by_type": by_type,
+    }
+
+
+def gatne_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any], kinds: list[int]) -> dict[str, float]:
+    """GATNE's: ROC-AUC, PR-AUC, and F1 where as many pairs are accepted as there are links; the mean over edge types."""
+    from sklearn.metrics import auc, f1_score, precision_recall_curve, roc_auc_score
+
+    rows = []
+    for kind in kinds:
+        own, wanted = scores[types == kind], truth[types == kind]
+        if 0 < wanted.sum() < len(wanted):
+            threshold = np.sort(own)[-int(wanted.sum())]
+            precision, recall, _ = precision_recall_curve(wanted, own)
+            rows.append((roc_auc_score(wanted, own), auc(recall, precision), f1_score(wanted, own >= threshold)))
+    return {name: _mean(column) for name, column in zip(("roc_auc", "pr_auc", "f1"), zip(*rows, strict=True), strict=True)}
+
+
+def _mean(values: Any) -> float:
+    found = list(values)
+    return float(np.mean(found)) if found else float("nan")

@@ -1,0 +1,104 @@
+"""`Model`: a sampler and an encoder over the graph of a data set; what stands on them is the task's."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gatas.datasets import Dataset
+from gatas.errors import ConfigError
+from gatas.nn import Encoder
+from gatas.nn.ablations import ABLATIONS
+from gatas.sampling import Neighbourhood, NeighbourSampler
+from gatas.sampling.sampler import Mode
+from gatas.tasks.config import ModelConfig, checked
+from gatas.transitions import Transitions, TransitionSource
+
+EMBEDDING_SIZE = 50
+"""R where nodes have no features."""
+
+
+class Model(nn.Module):
+    """Represents the nodes of a data set. `settings` are those of `ModelConfig`; weights are a function of `seed`.
+
+    `transitions` may be given where they exist already.
+    """
+
+    features: Tensor | None
+
+    def __init__(
+        self, dataset: Dataset, *, transitions: TransitionSource | None = None, seed: int = 0, **settings: Any
+    ) -> None:
+        super().__init__()
+        self.config = checked(ModelConfig, settings)
+        self.graph, self.names, self.num_features = dataset.graph, dataset.names, _num_features(dataset)
+        self.ablation = ABLATIONS[self.config.ablation]
+        steps = self.ablation.transitions(self.config.num_steps)["num_steps"]
+        self.transitions = transitions or Transitions.build(
+            dataset.graph, steps, kind=self.config.transition_kind, max_candidates=self.config.max_candidates
+        )
+        if self.transitions.setting.num_steps != steps:
+            raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
+        self.register_buffer("features", _features(dataset), persistent=False)
+        graph_id = dataset.graph.graph_id
+        self.largest_graph = dataset.graph.num_nodes if graph_id is None else int(np.bincount(graph_id).max())
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Draw all weights anew, and begin with the first of the seed's noise."""
+        device = None if self.features is None else self.features.device
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.sampler = NeighbourSampler(self.transitions, self.config.sample_size, seed=seed, **self.ablation.sampler())
+            self.encoder = Encoder(seed=seed, **self.ablation.encoder(**self._encoder_settings()))
+            self.head = self._make_head()
+        self.to(device)
+
+    def _make_head(self) -> nn.Module:
+        raise NotImplementedError
+
+    def _encoder_settings(self) -> dict[str, Any]:
+        config = self.config
+        embedding_size = config.node_embedding_size
+        if embedding_size is None:
+            embedding_size = 0 if self.num_features else EMBEDDING_SIZE
+        names = (
+            "num_steps", "hidden_size", "relation_embedding_size", "neighbour_size", "head_size", "num_heads", "input_noise",
+            "dropout", "path_attention",
+        )  # fmt: skip
+        return {
+            "feature_size": self.num_features,
+            "num_relations": self.graph.num_relations,
+            "num_nodes": self.graph.num_nodes,
+            "node_embedding_size": embedding_size,
+            **{name: getattr(config, name) for name in names},
+        }
+
+    def represent(
+        self, target: Tensor, *, draw: Tensor | None = None, mode: Mode | None = None, first_node: Tensor | None = None
+    ) -> Tensor:
+        """(B, K·F'') of (B,) targets. `first_node` promises that they are of one graph, and says where it begins."""
+        return self._encoded(target, self.sampler(target, draw=draw, mode=mode), first_node)
+
+    def _encoded(self, target: Tensor, neighbourhood: Neighbourhood, first_node: Tensor | None = None) -> Tensor:
+        window = None if first_node is None else (first_node[0], self.largest_graph)
+        representations: Tensor = self.encoder(target, neighbourhood, self.features, window=window)
+        return representations
+
+    def l2_applies(self, name: str) -> bool:
+        """λ is over everything but q̃ and e (DESIGN §1.9)."""
+        return "depth_logits" not in name and "relation_embeddings" not in name
+
+
+def _num_features(dataset: Dataset) -> int:
+    return 0 if dataset.features is None else int(dataset.features.shape[1])
+
+
+def _features(dataset: Dataset) -> Tensor | None:
+    """Dense where that is not much larger: sparse rows would have to be made dense for every batch."""
+    if dataset.features is None:
+        return None
+    if isinstance(dataset.features, np.ndarray):
+        return torch.tensor(dataset.features)
+    return torch.tensor(dataset.features.toarray())

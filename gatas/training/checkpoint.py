@@ -1,0 +1,206 @@
+"""Where a training is, on disk: whole or not at all, so that it goes on after any end."""
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from gatas.datasets import Dataset
+from gatas.errors import TrainingError
+from gatas.graph.saved import graph_fingerprint
+from gatas.training.config import Config
+from gatas.training.learner import Learner
+from gatas.training.stopping import EarlyStopping
+
+FORMAT = 1
+UNIMPORTANT = {"epochs", "checkpoint_seconds", "keep_checkpoints"}
+"""Settings that may change between a training and its resumption, as they change nothing that was done."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """The next step: epoch, batch in it, and the sum of the epoch's losses so far."""
+
+    epoch: int = 0
+    batch: int = 0
+    total: Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.float64))
+
+
+class Checkpoints:
+    """Saves a learner's state in a folder that is its own while it learns. Without a folder it does nothing."""
+
+    def __init__(self, folder: Path | None, config: Config, identity: dict[str, Any]) -> None:
+        self.folder, self.config, self.identity = folder, config.training, identity
+        self.saved = monotonic()
+        self.good: dict[str, Tensor] = {}
+
+    @classmethod
+    def of(cls, folder: str | Path | None, config: Config, dataset: Dataset, seeds: list[int]) -> "Checkpoints":
+        return cls(None if folder is None else Path(folder), config, identity_of(config, dataset, seeds))
+
+    def __enter__(self) -> "Checkpoints":
+        if self.folder is None:
+            return self
+        try:
+            self.folder.joinpath("checkpoints").mkdir(parents=True, exist_ok=True)
+            self.lock = self.folder.joinpath(".lock").open("w")
+        except OSError as error:
+            raise TrainingError(f"{self.folder} cannot be written to ({reason(error)}). Choose another folder.") from None
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.lock.close()
+            raise TrainingError(f"another training is writing into {self.folder}. Wait for it, or choose another folder.") from None
+        for leftover in self.folder.glob("checkpoints/*.tmp"):
+            leftover.unlink()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.folder is not None:
+            self.lock.close()
+
+    def restore(self, learner: Learner, stopping: EarlyStopping, history: list[dict[str, Any]]) -> Position:
+        """Go on from the newest checkpoint, if there is one and it is of this very training."""
+        for path in reversed(self._paths()):
+            try:
+                content, tensors = _read(path)
+            except (OSError, SafetensorError, KeyError, ValueError) as error:
+                raise TrainingError(f"{path} is damaged ({error}). Remove it to go on from the one before, if any.") from None
+            self._check_identity(path, content["identity"])
+            with torch.no_grad():
+                for name, tensor in learner.state().items():
+                    tensor.copy_(tensors[name])
+            for name, values in content["stopping"].items():
+                setattr(stopping, name, values)
+            history.extend(self._history(content["epoch"]))
+            return Position(content["epoch"], content["batch"], tensors["total"])
+        self._cut_history(0)
+        return Position()
+
+    def begin(self, learner: Learner) -> None:
+        """Remember what is good before an epoch that may not be."""
+        self.good = {name: tensor.detach().clone() for name, tensor in learner.state().items()}
+
+    def put_back(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
+        """Undo the epoch at hand, and save."""
+        with torch.no_grad():
+            for name, tensor in learner.state().items():
+                tensor.copy_(self.good[name])
+        self.save(learner, stopping, position)
+
+    def kept(self) -> str:
+        return "" if self.folder is None else f", and the state before that epoch is saved in {self.folder}"
+
+    def record(self, entry: dict[str, Any]) -> None:
+        """Append an epoch to the history."""
+        if self.folder is not None:
+            with _writing(self.folder), self.folder.joinpath("history.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+
+    def save_now_and_then(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
+        if monotonic() - self.saved >= self.config.checkpoint_seconds:
+            self.save(learner, stopping, position)
+
+    def save(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
+        """Under a temporary name, synced, then renamed; the last few are kept."""
+        if self.folder is None:
+            return
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in learner.state().items()}
+        content = {
+            "format": FORMAT,
+            "identity": self.identity,
+            "stopping": {name: getattr(stopping, name) for name in ("best", "best_epoch", "last_epoch")},
+            "epoch": position.epoch,
+            "batch": position.batch,
+        }
+        path = self.folder / "checkpoints" / f"{position.epoch:06}-{position.batch:06}.safetensors"
+        write_whole(path, save({**tensors, "total": position.total}, {"gatas": json.dumps(content)}))
+        for old in self._paths()[: -self.config.keep_checkpoints]:
+            old.unlink()
+        self.saved = monotonic()
+
+    def _paths(self) -> list[Path]:
+        return [] if self.folder is None else sorted(self.folder.glob("checkpoints/*.safetensors"))
+
+    def _check_identity(self, path: Path, found: Mapping[str, Any]) -> None:
+        differences = [
+            f"{name} was {found.get(name)!r} and is {value!r}"
+            for name, value in self.identity.items()
+            if found.get(name) != value
+        ]
+        if differences:
+            raise TrainingError(f"{path} is of another training: {'; '.join(differences)}. Choose another folder, or remove it.")
+
+    def _history(self, epochs: int) -> list[dict[str, Any]]:
+        """Entries up to where the checkpoint is; later ones will be written again."""
+        self._cut_history(epochs)
+        assert self.folder is not None
+        path = self.folder / "history.jsonl"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    def _cut_history(self, epochs: int) -> None:
+        path = None if self.folder is None else self.folder / "history.jsonl"
+        if path is not None and path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()[:epochs]
+            write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+
+
+def identity_of(config: Config, dataset: Dataset, seeds: list[int]) -> dict[str, Any]:
+    """What makes a training the same training."""
+    training = {name: value for name, value in config.training.model_dump().items() if name not in UNIMPORTANT}
+    sections = {"model": config.model.model_dump(mode="json"), "training": training}
+    settings = {f"{section}.{name}": value for section, values in sections.items() for name, value in values.items()}
+    return {"graph": graph_fingerprint(dataset.graph), "data": dataset.name, "seeds": seeds, **settings}
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that after any end there is all of it or what was there before."""
+    temporary = path.with_name(path.name + ".tmp")
+    with _writing(path.parent):
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+class _writing:
+    """Say what a failure to write means."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, OSError):
+            raise TrainingError(
+                f"{self.folder} cannot be written to ({reason(error)}). Nothing that was saved is lost: make room, or allow "
+                "writing, and start again to go on from there."
+            ) from None
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        content = json.loads(file.metadata()["gatas"])
+        return content, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+def reason(error: OSError) -> str:
+    return error.strerror or str(error)

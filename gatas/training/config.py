@@ -1,0 +1,95 @@
+"""A run as a YAML file: which data, which model, how it learns."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, Field
+
+from gatas.errors import ConfigError
+from gatas.tasks.config import ModelConfig, checked
+
+
+class DataConfig(BaseModel, frozen=True, extra="forbid"):
+    """What is learned from."""
+
+    name: str = Field("digits", description="a data set that gatas knows")
+
+
+class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
+    """How a model learns."""
+
+    epochs: int = Field(1000, ge=1, description="at most so many times through the training split")
+    batch_size: int = Field(100, ge=1, description="B: targets (or pairs) per step")
+    by_graph: bool = Field(False, description="batches of one graph each, where there are several: quicker on a GPU")
+    learning_rate: float = Field(0.001, gt=0, description="of NAdam")
+    schedule: Literal["constant", "cosine"] = Field("constant", description="cosine: to zero over all epochs")
+    momentum_decay: float = Field(0.004, ge=0, description="of NAdam's momentum; a large one holds it at 0.9")
+    max_norm: float | None = Field(5.0, gt=0, description="gradients are clipped at this norm; none: not at all")
+    l2: float = Field(0.0, ge=0, description="λ: weight of half the squared norm of all weights but q and relations")
+    negatives: Literal["once", "each epoch"] = Field("each epoch", description="how often pairs that are no links are drawn")
+    monitor: Literal["loss", "metric"] = Field("metric", description="what early stopping looks at, on validation data")
+    patience: int = Field(100, ge=1, description="stop after so many epochs without improvement")
+    evaluation_mode: Literal["sample", "top", "all"] = Field("sample", description="neighbours in evaluation: drawn, likeliest, all")
+    evaluation_draws: int = Field(1, ge=1, description="neighbourhoods whose probabilities are averaged in evaluation")
+    precision: Literal["float32", "tf32", "bfloat16"] = Field("tf32", description="of products on a GPU")
+    checkpoint_seconds: float = Field(60.0, ge=0, description="how often a run with a folder saves where it is")
+    keep_checkpoints: int = Field(2, ge=1, description="how many of these are kept")
+
+
+class Config(BaseModel, frozen=True, extra="forbid"):
+    """A whole run."""
+
+    data: DataConfig = Field(DataConfig(), description="what is learned from")
+    model: ModelConfig = Field(ModelConfig(), description="what learns")
+    training: TrainingConfig = Field(TrainingConfig(), description="how")
+
+    def to_yaml(self) -> str:
+        """With a comment for every setting; reads back as it was written."""
+        lines = []
+        for section, field in type(self).model_fields.items():
+            values = getattr(self, section)
+            lines += ["" if lines else None, f"{section}:  # {field.description}"]
+            for name, of in type(values).model_fields.items():
+                value = yaml.safe_dump(_plain(getattr(values, name)), default_flow_style=True).removesuffix("\n...\n").strip()
+                lines.append(f"  {name}: {value}".ljust(36) + f"  # {of.description}")
+        return "\n".join(line for line in lines if line is not None) + "\n"
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "Config":
+        """The same but for some settings, named `section.key`."""
+        content = self.model_dump()
+        for name, value in settings.items():
+            section, _, key = name.partition(".")
+            if not key or section not in content:
+                raise ConfigError(f"{name!r} names no setting; expected {', '.join(f'{s}.…' for s in content)}.")
+            content[section] = {**content[section], key: value}
+        return checked(Config, content)
+
+
+def load_config(path: str | Path) -> Config:
+    """Read a config from a YAML file."""
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{path} could not be read as YAML ({reason}).") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} holds a {type(content).__name__}; expected sections {', '.join(Config.model_fields)}.")
+    try:
+        return checked(Config, {str(key): value for key, value in content.items()})
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def parsed_setting(text: str) -> tuple[str, Any]:
+    """`key=value` as on a command line; the value is YAML."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"{text!r} sets nothing; expected section.key=value, such as training.epochs=200.")
+    return key.strip(), yaml.safe_load(value)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,221 @@
+"""`fit` trains a model, `fit_many` one for each of several seeds, in one program."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from gatas.datasets import Dataset, load_dataset
+from gatas.errors import ConfigError, TrainingError
+from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
+from gatas.tasks.batches import Batches, stacked
+from gatas.tasks.config import checked
+from gatas.training.checkpoint import Checkpoints, Position
+from gatas.training.config import Config, DataConfig, TrainingConfig
+from gatas.training.folder import write_run
+from gatas.training.interrupt import Interrupt, interruptible
+from gatas.training.learner import Learner
+from gatas.training.run import Run, Runs
+from gatas.training.stopping import EarlyStopping
+
+Entry = dict[str, Any]
+Report = Callable[[Entry], None]
+
+
+def fit(
+    model: Model,
+    dataset: Dataset,
+    *,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    device: str = "auto",
+    warm_start: bool = False,
+    report: Report | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a model; its weights are then the best by validation data. `settings` are those of `TrainingConfig`.
+
+    A run is a function of data, settings and seed: weights are drawn anew from the seed, unless `warm_start` says to begin
+    with those there are. With a `folder` the run can be stopped at any moment and goes on where it was when called again.
+    """
+    config = Config(data=DataConfig(name=dataset.name), model=model.config, training=checked(TrainingConfig, settings))
+    if not warm_start:
+        model.reset(seed)
+    (run,) = _fitted([model], dataset, config, [seed], folder, device, report)
+    return run
+
+
+def fit_many(
+    config: Config,
+    seeds: Sequence[int],
+    *,
+    dataset: Dataset | None = None,
+    data_dir: str | Path | None = None,
+    folder: str | Path | None = None,
+    device: str = "auto",
+    report: Report | None = None,
+) -> Runs:
+    """Train one model per seed, all in one program; each as `fit` would train it alone."""
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ConfigError(f"seeds are {list(seeds)}; expected one or more, all different.")
+    dataset = dataset or load_dataset(config.data.name, data_dir)
+    first = make_model(dataset, config, seeds[0])
+    others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
+    return Runs(_fitted([first, *others], dataset, config, list(seeds), folder, device, report))
+
+
+def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
+    """A model for the data set's task; transitions are shared with one that is `like` it."""
+    kind = LinkPredictor if dataset.task == "link prediction" else NodeClassifier
+    return kind(dataset, transitions=None if like is None else like.transitions, seed=seed, **config.model.model_dump())
+
+
+def _fitted(
+    models: list[Model],
+    dataset: Dataset,
+    config: Config,
+    seeds: list[int],
+    folder: str | Path | None,
+    device: str,
+    report: Report | None,
+) -> list[Run]:
+    learner = Learner(models, make_task(dataset, config.training), config.training, chosen_device(device))
+    session = Session(learner, seeds, report)
+    with interruptible() as interrupt, Checkpoints.of(folder, config, dataset, seeds) as checkpoints, exact_products(config):
+        session.learn(checkpoints, interrupt)
+        metrics = session.measure()
+        runs = []
+        for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
+            weights = learner.weights(number)
+            models[number].load_state_dict(weights)
+            history = [entry_of(entry, number) for entry in session.history if entry_of(entry, number)]
+            runs.append(Run(config, seed, own, history, models[number], dataset))
+        if folder is not None:
+            write_run(runs, Path(folder))
+    return runs
+
+
+def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
+    missing = {"train"} - set(dataset.splits)
+    if missing:
+        raise TrainingError(f"{dataset.name} has no split 'train'; expected what to learn from under that name.")
+    if dataset.task == "link prediction":
+        return LinkTask(dataset, config.batch_size, negatives=config.negatives)
+    return NodeTask(dataset, config.batch_size, by_graph=config.by_graph)
+
+
+def chosen_device(name: str) -> torch.device:
+    """`auto` is a GPU where there is one that torch can use."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"device is {name!r}, but torch sees no GPU here. Use 'cpu', or 'auto' to take what there is.")
+    return torch.device(name)
+
+
+@contextmanager
+def exact_products(config: Config) -> Iterator[None]:
+    """TF32 products unless float32 is asked for; as it was afterwards."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest" if config.training.precision == "float32" else "high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@dataclass
+class Session:
+    """One training, from its first epoch or from a checkpoint to its end."""
+
+    learner: Learner
+    seeds: list[int]
+    report: Report | None
+    history: list[Entry] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.config, self.task = self.learner.config, self.learner.task
+        self.validates = "valid" in self.task.splits
+        self.monitor = self.task.metric if self.config.monitor == "metric" else "loss"
+        self.stopping = EarlyStopping(self.learner.num_models, self.config.patience, self.monitor != "loss")
+
+    def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
+        """Epoch after epoch, until none has improved for a while."""
+        position = checkpoints.restore(self.learner, self.stopping, self.history)
+        for epoch in range(position.epoch, self.config.epochs):
+            if self.stopping.done:
+                break
+            started = perf_counter()
+            self.set_rate(epoch)
+            batches = stacked([self.task.epoch(seed, epoch) for seed in self.seeds])
+            checkpoints.begin(self.learner)
+            losses = self.learner.train(batches, position.batch, lambda: interrupt.asked).cpu()  # (num_batches, M)
+            self.check(losses, epoch, position.batch, batches, checkpoints)
+            total = position.total + losses.double().sum(0)
+            done = position.batch + len(losses)
+            if interrupt.asked and done < len(batches):
+                position = Position(epoch, done, total)
+                break
+            entry = {"epoch": epoch, "loss": (total / len(batches)).tolist(), **self.validate(epoch)}
+            entry |= {"depth": self.learner.depth().tolist(), "seconds": perf_counter() - started}
+            self.history.append(entry)
+            checkpoints.record(entry)
+            if self.report is not None:
+                self.report({**entry, "seeds": self.seeds, "epochs": self.config.epochs, "stopping": self.stopping})
+            position = Position(epoch + 1)
+            if interrupt.asked:
+                break
+            checkpoints.save_now_and_then(self.learner, self.stopping, position)
+        checkpoints.save(self.learner, self.stopping, position)
+        interrupt.leave()
+        if self.validates:
+            self.learner.restore_best()
+
+    def set_rate(self, epoch: int) -> None:
+        share = 1.0 if self.config.schedule == "constant" else 0.5 * (1 + math.cos(math.pi * epoch / self.config.epochs))
+        self.learner.optimiser.lr.fill_(self.config.learning_rate * share)
+
+    def validate(self, epoch: int) -> Entry:
+        if not self.validates:
+            return {}
+        measured = self.task.monitor(self.learner.predict("valid"), "valid")
+        columns = {f"valid_{name}": values.tolist() for name, values in measured.items()}
+        self.learner.keep_best(self.stopping.report(epoch, columns[f"valid_{self.monitor}"]))
+        return columns
+
+    def check(self, losses: torch.Tensor, epoch: int, first: int, batches: Batches, checkpoints: Checkpoints) -> None:
+        """A loss that is no number ends the training; what was good is kept."""
+        wrong = (~torch.isfinite(losses)).nonzero()
+        if not len(wrong):
+            return
+        batch, model = (int(number) for number in wrong[0])
+        checkpoints.put_back(self.learner, self.stopping, Position(epoch))
+        self.learner.restore_best()
+        column = "target" if "target" in batches.columns else "source"
+        rows = batches.columns[column][first + batch].reshape(-1)[:5].tolist()
+        raise TrainingError(
+            f"the loss became {losses[batch, model].item()} in epoch {epoch}, batch {first + batch} (targets {rows}…), seed "
+            f"{self.seeds[model]}. The model has its best weights so far{checkpoints.kept()}. Try a smaller learning_rate."
+        )
+
+    def measure(self) -> list[dict[str, Any]]:
+        """Metrics of every split for every model; test data is looked at here, once."""
+        found: list[dict[str, Any]] = [
+            {"best_epoch": best, "epochs": len(self.history) if last < 0 else last + 1}
+            for best, last in zip(self.stopping.best_epoch, self.stopping.last_epoch, strict=True)
+        ]
+        for split in ("valid", "test"):
+            if split in self.task.splits:
+                for own, logits in zip(found, self.learner.predict(split), strict=True):
+                    own[split] = self.task.measure(logits, split)
+        return found
+
+
+def entry_of(entry: Entry, model: int) -> Entry:
+    """One model's part of an epoch's entry."""
+    return {name: value[model] if isinstance(value, list) else value for name, value in entry.items()}

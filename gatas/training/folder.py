@@ -1,0 +1,117 @@
+"""The folder of a finished run: config, weights, metrics, history, ids and plots; and a model back from it."""
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from matplotlib.figure import Figure
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from gatas import __version__
+from gatas.datasets import Dataset, load_dataset
+from gatas.errors import GatasError, TrainingError
+from gatas.graph.saved import graph_fingerprint
+from gatas.tasks import LinkPredictor, Model, NodeClassifier
+from gatas.training.checkpoint import write_whole
+from gatas.training.config import load_config
+from gatas.training.plots import curve_plot, depth_plot
+from gatas.training.run import Run, Runs
+
+
+def write_run(runs: list[Run], folder: Path) -> None:
+    """One run in the folder itself; several in folders of their own, with a summary above."""
+    if len(runs) == 1:
+        _write_one(runs[0], folder)
+        return
+    for run in runs:
+        _write_one(run, folder / f"seed-{run.seed}")
+    write_whole(folder / "config.yaml", runs[0].config.to_yaml().encode())
+    write_whole(folder / "metrics.json", _json({"seeds": [run.seed for run in runs], **summary(Runs(runs))}))
+
+
+def summary(runs: Runs) -> dict[str, Any]:
+    """Mean and standard deviation over seeds of every number that is measured."""
+    return {
+        split: {
+            name: {"mean": runs.mean(f"{split}.{name}"), "std": runs.std(f"{split}.{name}")}
+            for name, value in measured.items()
+            if isinstance(value, float)
+        }
+        for split, measured in runs[0].metrics.items()
+        if isinstance(measured, dict)
+    }
+
+
+def _write_one(run: Run, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError(f"{folder} cannot be made ({error.strerror}). Choose another folder.") from None
+    about = {
+        "gatas": __version__,
+        "data": run.dataset.name,
+        "note": run.dataset.note,
+        "graph": graph_fingerprint(run.dataset.graph),
+        "task": run.dataset.task,
+        "names": run.dataset.names,
+        "seed": run.seed,
+    }
+    weights = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in run.model.state_dict().items()}
+    write_whole(folder / "config.yaml", run.config.to_yaml().encode())
+    write_whole(folder / "weights.safetensors", save_tensors(weights, {"gatas": json.dumps(about)}))
+    write_whole(folder / "about.json", _json(about))
+    write_whole(folder / "ids.parquet", _ids(run.dataset))
+    write_whole(folder / "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in run.history).encode())
+    write_whole(folder / "curve.png", _png(curve_plot(run)))
+    write_whole(folder / "depth.png", _png(depth_plot(run)))
+    write_whole(folder / "metrics.json", _json(run.metrics))  # last: its presence says that the run is finished
+
+
+def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | Path | None = None) -> Model:
+    """The model of a finished run. Its data set is loaded by name, unless it is given; it must be the one trained on."""
+    folder = Path(folder)
+    try:
+        about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
+        weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
+    except (OSError, ValueError, SafetensorError) as error:
+        raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
+    config = load_config(folder / "config.yaml")
+    if dataset is None:
+        try:
+            dataset = load_dataset(about["data"], data_dir)
+        except GatasError as error:
+            raise TrainingError(f"the data of {folder} is not at hand: {error} Or pass it as dataset.") from None
+    found = graph_fingerprint(dataset.graph)
+    if found != about["graph"]:
+        raise TrainingError(
+            f"{folder} was trained on another graph: {about['data']} with fingerprint {about['graph'][:12]}, but "
+            f"{dataset.name} has {found[:12]}. Give the data set that it was trained on."
+        )
+    kind = LinkPredictor if dataset.task == "link prediction" else NodeClassifier
+    model = kind(dataset, seed=about["seed"], **config.model.model_dump())
+    model.load_state_dict(weights)
+    return model.eval()
+
+
+def _ids(dataset: Dataset) -> bytes:
+    """Which node each number is."""
+    graph = dataset.graph
+    names = [graph.name(node) for node in range(graph.num_nodes)]
+    buffer = BytesIO()
+    pq.write_table(pa.table({"node": pa.array(range(graph.num_nodes), pa.int64()), "id": pa.array(names)}), buffer)
+    return buffer.getvalue()
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, dpi=120, format="png")
+    return buffer.getvalue()
+
+
+def _json(content: Any) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,49 @@
+"""SIGTERM and Ctrl-C end a training in good order: after the step at hand, with its place saved."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass
+class Interrupt:
+    """Which signal came, if any."""
+
+    number: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        return self.number is not None
+
+    def leave(self) -> None:
+        """End the program as the signal asks to, once all is saved."""
+        if self.number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.number is not None:
+            raise SystemExit(128 + self.number)
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """Note signals instead of dying of them; a second one is obeyed at once. Only the main thread can."""
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        interrupt.number = number
+        for known in SIGNALS:
+            signal.signal(known, before[known])
+
+    before = {known: signal.signal(known, note) for known in SIGNALS}
+    try:
+        yield interrupt
+    finally:
+        for known in SIGNALS:
+            signal.signal(known, before[known])

@@ -1,0 +1,246 @@
+"""`Learner`: one or several models that learn at once, batch by batch, on a CPU or as captured CUDA graphs."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gatas.tasks import LinkPredictor, LinkTask, Model, NodeTask
+from gatas.tasks.batches import Batches
+from gatas.training.config import TrainingConfig
+from gatas.training.nadam import NAdam
+
+Batch = dict[str, Tensor]
+Work = Callable[[Any, Batch], Tensor]  # of one model
+EVALUATED_SLOTS = 50_000
+"""Neighbours that one batch of an evaluation has, about."""
+
+
+class Learner:
+    """M models of one shape that share nothing but the program, each with its own weights, noise and order of batches.
+
+    One is called as it is; several are called through torch.func.vmap, over weights with a leading dimension of models.
+    """
+
+    def __init__(
+        self, models: Sequence[Model], task: NodeTask | LinkTask, config: TrainingConfig, device: torch.device
+    ) -> None:
+        self.model, self.num_models = models[0], len(models)
+        self.task, self.config, self.device = task.to(device), config, device
+        states = [model.state_dict(keep_vars=True) for model in models]
+        self.model.to(device).encoder.neighbours.precision = "ieee" if config.precision == "float32" else "tf32"
+        if self.num_models == 1:
+            state = self.model.state_dict(keep_vars=True)
+        else:
+            state = {name: _stacked([own[name] for own in states], device) for name in states[0]}
+        self.parameters = {name: tensor for name, tensor in state.items() if tensor.requires_grad}
+        self.counters = {name: tensor for name, tensor in state.items() if not tensor.requires_grad}  # seeds and counts
+        self.optimiser = NAdam(
+            self.parameters.values(),  # type: ignore[arg-type]
+            config.learning_rate,
+            momentum_decay=config.momentum_decay,
+            max_norm=config.max_norm,
+            l2=[config.l2 if self.model.l2_applies(name) else 0.0 for name in self.parameters],
+            num_models=None if self.num_models == 1 else self.num_models,
+        )
+        self.best = self.optimiser.values.clone()
+        self.draw = torch.zeros((), dtype=torch.int64, device=device)
+        self.training = Loop(self._step, device, [*self.counters.values(), self.optimiser.values, *self.optimiser.moments])
+        self.evaluations: dict[str, Loop] = {}
+
+    def state(self) -> dict[str, Tensor]:
+        """All that changes in training, by name; to be copied into."""
+        moments = {f"moments.{name}": tensor for name, tensor in self.optimiser.moments._asdict().items()}
+        counters = {f"counters.{name}": tensor for name, tensor in self.counters.items()}
+        return {"values": self.optimiser.values, "best": self.best, **moments, **counters}
+
+    def train(self, batches: Batches, first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
+        """(num_batches, M) losses of a step for each batch from the `first` on, unless told to stop."""
+        self.model.train()
+        return self.training(self._on_device(batches), batches.sizes, first, stop)
+
+    def _step(self, batch: Batch) -> Tensor:
+        self.optimiser.zero_grad()
+        with self._autocast():
+            losses = self._call(self._loss, batch, 0)
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        return losses.detach()
+
+    def _loss(self, model: Model, batch: Batch) -> Tensor:
+        return self.task.loss(model(**{name: column for name, column in batch.items() if name != "weight"}).float(), **batch)
+
+    @torch.no_grad()
+    def predict(self, split: str) -> Tensor:
+        """(M, n, …) logits for a split: of nodes in ascending order, of pairs as they come."""
+        self.model.eval()
+        draws = range(self.config.evaluation_draws if self.config.evaluation_mode == "sample" else 1)
+        return self.task.mean_logits(torch.stack([self._predicted(split, -1 - draw) for draw in draws]))
+
+    def _predicted(self, split: str, draw: int) -> Tensor:
+        self.draw.fill_(draw)  # below zero: never one that is trained on
+        size = max(1, EVALUATED_SLOTS // self.model.config.sample_size)
+        batches = self.task.split(split, min(size, 512))
+        evaluate = self.evaluations.setdefault(split, Loop(self._evaluated, self.device, []))
+        if self.config.evaluation_mode == "all":
+            evaluate.captures = False  # the length of the longest row is the host's to know
+        found = evaluate(self._on_device(batches), batches.sizes)  # (num_batches, M, B, …)
+        found = found.transpose(0, 1).flatten(1, 2)[:, torch.from_numpy(batches.place).to(found.device)]
+        return self._linked(found.float(), split) if isinstance(self.task, LinkTask) else found.float()
+
+    def _evaluated(self, batch: Batch) -> Tensor:
+        def work(model: Model, batch: Batch) -> Tensor:
+            given = {name: column for name, column in batch.items() if name != "weight"}
+            ask = model.represent if isinstance(model, LinkPredictor) else model
+            return ask(**given, draw=self.draw, mode=self.config.evaluation_mode)  # type: ignore[no-any-return]
+
+        with self._autocast():
+            return self._call(work, batch, None)
+
+    def _linked(self, representations: Tensor, split: str) -> Tensor:
+        """(M, n) logits of a split's pairs, from representations of its nodes."""
+        assert isinstance(self.task, LinkTask)
+        source, target, edge_type = (column.to(self.device) for column in self.task.pairs_of(split))
+
+        def work(model: LinkPredictor, batch: Batch) -> Tensor:
+            own = batch["representations"]
+            return model.score(own[batch["source"]], own[batch["target"]], batch["edge_type"])
+
+        dims = {"representations": 0, "source": None, "target": None, "edge_type": None}
+        parts = []
+        for rows in torch.arange(len(source), device=self.device).split(16_384):
+            asked = {"source": source[rows], "target": target[rows], "edge_type": edge_type[rows]}
+            own = representations if self.num_models > 1 else representations[0]
+            parts.append(self._call(work, {"representations": own, **asked}, dims))
+        return torch.cat(parts, dim=1).float()
+
+    def _call(self, work: Any, batch: Batch, dims: Any) -> Tensor:
+        """(M, …): `work` with each model; `dims` says which columns of the batch are the models' own."""
+        if self.num_models == 1:
+            return work(self.model, batch)[None]  # type: ignore[no-any-return]
+        bound = _Bound(self.model, work)
+        state = {f"model.{name}": tensor for name, tensor in {**self.parameters, **self.counters}.items()}
+
+        def one(state: dict[str, Tensor], batch: Batch) -> Tensor:
+            return torch.func.functional_call(bound, state, (batch,))  # type: ignore[no-any-return]
+
+        return torch.vmap(one, in_dims=(0, dims))(state, batch)
+
+    @torch.no_grad()
+    def keep_best(self, improved: list[bool]) -> None:
+        """The weights of the models that have improved become their best."""
+        chosen = torch.tensor(improved, device=self.device)[:, None]
+        self.best.copy_(torch.where(chosen, self.optimiser.values, self.best))
+
+    @torch.no_grad()
+    def restore_best(self) -> None:
+        self.optimiser.values.copy_(self.best)
+
+    @torch.no_grad()
+    def depth(self) -> Tensor:
+        """(M, C + 1) depth coefficients q."""
+        name = "sampler.depth_logits"
+        return torch.softmax(self.parameters[name], dim=-1).view(self.num_models, -1)
+
+    def weights(self, model: int) -> dict[str, Tensor]:
+        """What `load_state_dict` of one of the models takes."""
+        state = {**self.parameters, **self.counters}
+        return {name: (t if self.num_models == 1 else t[model]).detach().cpu().clone() for name, t in state.items()}
+
+    def _on_device(self, batches: Batches) -> Batch:
+        return {name: torch.from_numpy(column).to(self.device) for name, column in batches.columns.items()}
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        if self.device.type == "cuda" and self.config.precision == "bfloat16":
+            return torch.autocast("cuda", dtype=torch.bfloat16)
+        return nullcontext()
+
+
+class Loop:
+    """Does one batch's `work` after another. On CUDA it is captured once and replayed; which batch is next, the device knows.
+
+    To warm up before the capture, `work` is done a few times: what it changes is `changed`, and is put back.
+    """
+
+    def __init__(self, work: Callable[[Batch], Tensor], device: torch.device, changed: list[Tensor]) -> None:
+        self.work, self.changed, self.captures = work, changed, device.type == "cuda"
+        self.graph: Any = None
+        self.columns: Batch = {}
+
+    def __call__(
+        self, columns: Batch, sizes: list[int], first: int = 0, stop: Callable[[], bool] = lambda: False
+    ) -> Tensor:
+        """(num_batches, …) of what `work` returns, up to where it was stopped."""
+        if self.captures:
+            return self._replayed(columns, first, stop)
+        results = []
+        for number in range(first, len(sizes)):
+            results.append(self.work({name: column[number, ..., : sizes[number]] for name, column in columns.items()}))
+            if stop():
+                break
+        return _even(results)
+
+    def _replayed(self, columns: Batch, first: int, stop: Callable[[], bool]) -> Tensor:
+        if {name: column.shape for name, column in columns.items()} != {n: c.shape for n, c in self.columns.items()}:
+            self._capture(columns)
+        for name, column in columns.items():
+            self.columns[name].copy_(column)
+        self.next.fill_(first)
+        done = first
+        while done < len(self.results):
+            self.graph.replay()
+            done += 1
+            if stop():
+                break
+        return self.results[first:done].clone()
+
+    def _capture(self, columns: Batch) -> None:
+        self.columns = {name: column.clone() for name, column in columns.items()}
+        count, device = next((len(column), column.device) for column in columns.values())
+        self.next = torch.zeros((), dtype=torch.int64, device=device)
+        before = [tensor.detach().clone() for tensor in self.changed]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                result = self.work({name: column[0] for name, column in self.columns.items()})
+            self.results = result.new_zeros(count, *result.shape)
+            del result
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            batch = {name: column.index_select(0, self.next.view(1)).squeeze(0) for name, column in self.columns.items()}
+            self.results.index_copy_(0, self.next.view(1), self.work(batch)[None].to(self.results.dtype))
+            self.next += 1
+        with torch.no_grad():
+            for tensor, value in zip(self.changed, before, strict=True):
+                tensor.copy_(value)
+
+
+class _Bound(nn.Module):
+    """A model and what is asked of it, so that functional_call can ask."""
+
+    def __init__(self, model: Model, work: Work) -> None:
+        super().__init__()
+        self.model, self.work = model, work
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.work(self.model, batch)
+
+
+def _stacked(tensors: list[Tensor], device: torch.device) -> Tensor:
+    together = torch.stack([tensor.detach() for tensor in tensors]).to(device)
+    return nn.Parameter(together) if tensors[0].requires_grad else together
+
+
+def _even(results: list[Tensor]) -> Tensor:
+    """Stacked; short batches, which are narrower, are filled up with zeros."""
+    if not results:
+        return torch.zeros(0)
+    widest = max(results, key=lambda result: result.numel())
+    together = widest.new_zeros(len(results), *widest.shape)
+    for number, result in enumerate(results):
+        together[number][tuple(slice(size) for size in result.shape)] = result
+    return together
