@@ -10,15 +10,27 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from gatas.datasets import Dataset, Pairs, load_dataset
-    from gatas.errors import DatasetError, GatasError, GatasWarning, GraphError, TransitionError
+    from gatas.errors import (
+        ConfigError,
+        DatasetError,
+        GatasError,
+        GatasWarning,
+        GraphError,
+        TrainingError,
+        TransitionError,
+    )
     from gatas.graph import Graph, read_graph
     from gatas.graph.networkx import from_networkx, to_networkx
     from gatas.graph.pyg import from_pyg, to_pyg
     from gatas.nn import Encoder
     from gatas.sampling import Neighbourhood, NeighbourSampler
+    from gatas.tasks import LinkPredictor, NodeClassifier
+    from gatas.training import Config, Run, fit, fit_many, load, load_config
     from gatas.transitions import OnDemand, Transitions
 
 _HOMES = {
+    "Config": "gatas.training",
+    "ConfigError": "gatas.errors",
     "Dataset": "gatas.datasets",
     "DatasetError": "gatas.errors",
     "Encoder": "gatas.nn",
@@ -26,14 +38,22 @@ _HOMES = {
     "GatasWarning": "gatas.errors",
     "Graph": "gatas.graph",
     "GraphError": "gatas.errors",
+    "LinkPredictor": "gatas.tasks",
     "NeighbourSampler": "gatas.sampling",
     "Neighbourhood": "gatas.sampling",
+    "NodeClassifier": "gatas.tasks",
     "OnDemand": "gatas.transitions",
     "Pairs": "gatas.datasets",
+    "Run": "gatas.training",
+    "TrainingError": "gatas.errors",
     "TransitionError": "gatas.errors",
     "Transitions": "gatas.transitions",
+    "fit": "gatas.training",
+    "fit_many": "gatas.training",
     "from_networkx": "gatas.graph.networkx",
     "from_pyg": "gatas.graph.pyg",
+    "load": "gatas.training",
+    "load_config": "gatas.training",
     "load_dataset": "gatas.datasets",
     "read_graph": "gatas.graph",
     "to_networkx": "gatas.graph.networkx",
@@ -41,6 +61,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "Config",
+    "ConfigError",
     "Dataset",
     "DatasetError",
     "Encoder",
@@ -48,14 +70,22 @@ __all__ = [
     "GatasWarning",
     "Graph",
     "GraphError",
+    "LinkPredictor",
     "NeighbourSampler",
     "Neighbourhood",
+    "NodeClassifier",
     "OnDemand",
     "Pairs",
+    "Run",
+    "TrainingError",
     "TransitionError",
     "Transitions",
+    "fit",
+    "fit_many",
     "from_networkx",
     "from_pyg",
+    "load",
+    "load_config",
     "load_dataset",
     "read_graph",
     "to_networkx",

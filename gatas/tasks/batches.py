@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gatas.graph.inputs import Ints
 
-Columns = Mapping[str, NDArray[np.generic]]
+Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Batches:
     """Columns of (num_batches, batch_size); what fills up a short batch has `weight` 0."""
 
-    columns: dict[str, NDArray[np.generic]]
+    columns: dict[str, NDArray[Any]]
     place: Ints  # the slot of each row, from the smallest row on, among those of all batches
 
     @property
@@ -33,7 +34,7 @@ def generator_of(seed: int, *names: int) -> np.random.Generator:
     return np.random.default_rng([seed % 2**64, *names])
 
 
-def cut(rows: Ints, batch_size: int, groups: Ints | None = None) -> list[Ints]:
+def cut(rows: Ints, batch_size: int, groups: NDArray[Any] | None = None) -> list[Ints]:
     """Rows in their order, `batch_size` at a time; with `groups` no batch holds rows of two."""
     if groups is None:
         return [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]

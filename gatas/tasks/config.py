@@ -27,7 +27,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     num_heads: int = Field(8, ge=1, description="K: attention heads")
     input_noise: float = Field(0.0, ge=0, lt=1, description="share of features masked in training")
     dropout: float = Field(0.0, ge=0, lt=1, description="on representations and attention weights")
-    path_attention: Literal["linear", "mlp", "none"] = Field("linear", description="f of eq. 1: the paper's, or with a hidden layer")
+    path_attention: Literal["linear", "mlp", "none"] = Field(
+        "linear", description="f of eq. 1: the paper's, or with a hidden layer"
+    )
     hidden_sizes: tuple[int, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     exclude_targets: bool = Field(True, description="hide the links asked for from the neighbourhoods of their own batch")

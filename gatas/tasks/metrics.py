@@ -1,6 +1,6 @@
 """Metrics, as torchmetrics and scikit-learn define them; both are imported when first needed, as they take seconds."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 NAMES = ("accuracy", "micro_f1", "macro_f1")
+KINDS: tuple[Literal["micro"], Literal["macro"]] = ("micro", "macro")
 
 
 def classification_metrics(logits: Tensor, labels: Tensor) -> dict[str, float]:
     """Accuracy, micro- and macro-F1. With several labels a node, accuracy is that of single labels."""
     from torchmetrics.functional import classification as metrics
 
-    classes = logits.shape[1]
     if labels.ndim == 2:
-        given: Any = ((logits > 0).int(), labels.int(), classes)
-        accuracy = metrics.multilabel_accuracy(*given, average="micro")
-        f1 = [metrics.multilabel_f1_score(*given, average=kind) for kind in ("micro", "macro")]
+        predicted, truth, classes = (logits > 0).int(), labels.int(), logits.shape[1]
+        accuracy = metrics.multilabel_accuracy(predicted, truth, classes, average="micro")
+        f1 = [metrics.multilabel_f1_score(predicted, truth, classes, average=kind) for kind in KINDS]
     else:
-        given = (logits.argmax(-1), labels, classes)
-        accuracy = metrics.multiclass_accuracy(*given, average="micro")
-        f1 = [metrics.multiclass_f1_score(*given, average=kind) for kind in ("micro", "macro")]
+        predicted, truth, classes = logits.argmax(-1), labels, logits.shape[1]
+        accuracy = metrics.multiclass_accuracy(predicted, truth, classes, average="micro")
+        f1 = [metrics.multiclass_f1_score(predicted, truth, classes, average=kind) for kind in KINDS]
     return dict(zip(NAMES, torch.stack([accuracy, *f1]).tolist(), strict=True))
 
 
@@ -32,10 +32,9 @@ def micro_metric(logits: Tensor, labels: Tensor) -> Tensor:
 
     def one(own: Tensor) -> Tensor:
         if labels.ndim == 2:
-            given: Any = ((own > 0).int(), labels.int(), own.shape[1])
-            return metrics.multilabel_f1_score(*given, average="micro", validate_args=False)  # type: ignore[no-any-return]
-        given = (own.argmax(-1), labels, own.shape[1])
-        return metrics.multiclass_accuracy(*given, average="micro", validate_args=False)  # type: ignore[no-any-return]
+            predicted, truth = (own > 0).int(), labels.int()
+            return metrics.multilabel_f1_score(predicted, truth, own.shape[1], average="micro", validate_args=False)
+        return metrics.multiclass_accuracy(own.argmax(-1), labels, own.shape[1], average="micro", validate_args=False)
 
     return torch.vmap(one)(logits)
 
@@ -47,7 +46,7 @@ def paper_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any
     """
     from sklearn.metrics import f1_score, roc_auc_score
 
-    by_type = {}
+    by_type: dict[str, dict[str, float]] = {}
     for kind, name in enumerate(names):
         own, wanted = scores[types == kind], truth[types == kind]
         by_type[name] = {"links": int(wanted.sum()), "others": int((1 - wanted).sum())}

@@ -3,7 +3,8 @@
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -60,7 +61,9 @@ class Checkpoints:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self.lock.close()
-            raise TrainingError(f"another training is writing into {self.folder}. Wait for it, or choose another folder.") from None
+            raise TrainingError(
+                f"another training is writing into {self.folder}. Wait for it, or choose another folder."
+            ) from None
         for leftover in self.folder.glob("checkpoints/*.tmp"):
             leftover.unlink()
         return self
@@ -139,7 +142,9 @@ class Checkpoints:
             if found.get(name) != value
         ]
         if differences:
-            raise TrainingError(f"{path} is of another training: {'; '.join(differences)}. Choose another folder, or remove it.")
+            raise TrainingError(
+                f"{path} is of another training: {'; '.join(differences)}. Choose another folder, or remove it."
+            )
 
     def _history(self, epochs: int) -> list[dict[str, Any]]:
         """Entries up to where the checkpoint is; later ones will be written again."""
@@ -179,21 +184,16 @@ def write_whole(path: Path, content: bytes) -> None:
             os.close(folder)
 
 
-class _writing:
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
     """Say what a failure to write means."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if isinstance(error, OSError):
-            raise TrainingError(
-                f"{self.folder} cannot be written to ({reason(error)}). Nothing that was saved is lost: make room, or allow "
-                "writing, and start again to go on from there."
-            ) from None
+    try:
+        yield
+    except OSError as error:
+        raise TrainingError(
+            f"{folder} cannot be written to ({reason(error)}). Nothing that was saved is lost: make room, or allow writing, "
+            "and start again to go on from there."
+        ) from None
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

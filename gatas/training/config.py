@@ -31,7 +31,9 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     negatives: Literal["once", "each epoch"] = Field("each epoch", description="how often pairs that are no links are drawn")
     monitor: Literal["loss", "metric"] = Field("metric", description="what early stopping looks at, on validation data")
     patience: int = Field(100, ge=1, description="stop after so many epochs without improvement")
-    evaluation_mode: Literal["sample", "top", "all"] = Field("sample", description="neighbours in evaluation: drawn, likeliest, all")
+    evaluation_mode: Literal["sample", "top", "all"] = Field(
+        "sample", description="neighbours in evaluation: drawn, likeliest, all"
+    )
     evaluation_draws: int = Field(1, ge=1, description="neighbourhoods whose probabilities are averaged in evaluation")
     precision: Literal["float32", "tf32", "bfloat16"] = Field("tf32", description="of products on a GPU")
     checkpoint_seconds: float = Field(60.0, ge=0, description="how often a run with a folder saves where it is")
@@ -47,7 +49,7 @@ class Config(BaseModel, frozen=True, extra="forbid"):
 
     def to_yaml(self) -> str:
         """With a comment for every setting; reads back as it was written."""
-        lines = []
+        lines: list[str | None] = []
         for section, field in type(self).model_fields.items():
             values = getattr(self, section)
             lines += ["" if lines else None, f"{section}:  # {field.description}"]

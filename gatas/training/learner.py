@@ -38,7 +38,7 @@ class Learner:
         self.parameters = {name: tensor for name, tensor in state.items() if tensor.requires_grad}
         self.counters = {name: tensor for name, tensor in state.items() if not tensor.requires_grad}  # seeds and counts
         self.optimiser = NAdam(
-            self.parameters.values(),  # type: ignore[arg-type]
+            self.parameters.values(),
             config.learning_rate,
             momentum_decay=config.momentum_decay,
             max_norm=config.max_norm,
@@ -94,7 +94,7 @@ class Learner:
         def work(model: Model, batch: Batch) -> Tensor:
             given = {name: column for name, column in batch.items() if name != "weight"}
             ask = model.represent if isinstance(model, LinkPredictor) else model
-            return ask(**given, draw=self.draw, mode=self.config.evaluation_mode)  # type: ignore[no-any-return]
+            return ask(**given, draw=self.draw, mode=self.config.evaluation_mode)
 
         with self._autocast():
             return self._call(work, batch, None)
@@ -110,7 +110,7 @@ class Learner:
 
         dims = {"representations": 0, "source": None, "target": None, "edge_type": None}
         parts = []
-        for rows in torch.arange(len(source), device=self.device).split(16_384):
+        for rows in torch.arange(len(source), device=self.device).split(16_384):  # type: ignore[no-untyped-call]
             asked = {"source": source[rows], "target": target[rows], "edge_type": edge_type[rows]}
             own = representations if self.num_models > 1 else representations[0]
             parts.append(self._call(work, {"representations": own, **asked}, dims))
@@ -169,9 +169,7 @@ class Loop:
         self.graph: Any = None
         self.columns: Batch = {}
 
-    def __call__(
-        self, columns: Batch, sizes: list[int], first: int = 0, stop: Callable[[], bool] = lambda: False
-    ) -> Tensor:
+    def __call__(self, columns: Batch, sizes: list[int], first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
         """(num_batches, …) of what `work` returns, up to where it was stopped."""
         if self.captures:
             return self._replayed(columns, first, stop)
@@ -201,7 +199,7 @@ class Loop:
         count, device = next((len(column), column.device) for column in columns.values())
         self.next = torch.zeros((), dtype=torch.int64, device=device)
         before = [tensor.detach().clone() for tensor in self.changed]
-        side = torch.cuda.Stream()
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(3):
@@ -231,7 +229,7 @@ class _Bound(nn.Module):
 
 
 def _stacked(tensors: list[Tensor], device: torch.device) -> Tensor:
-    together = torch.stack([tensor.detach() for tensor in tensors]).to(device)
+    together = torch.stack([tensor.detach().to(device) for tensor in tensors])
     return nn.Parameter(together) if tensors[0].requires_grad else together
 
 

@@ -57,5 +57,13 @@ class NAdam:
         """One step along the gradients that there are; parameters without one are taken to have zeros."""
         gradients = (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in self.parameters)
         nadam_step(
-            self.values, self._joined(gradients), self.moments, self.lr, self.l2, self.betas, self.eps, self.momentum_decay, self.max_norm
+            self.values,
+            self._joined(gradients),
+            self.moments,
+            self.lr,
+            self.l2,
+            self.betas,
+            self.eps,
+            self.momentum_decay,
+            self.max_norm,
         )

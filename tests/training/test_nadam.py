@@ -94,6 +94,7 @@ def test_many_models_take_the_steps_each_takes_alone(max_norm):
         for parameter, gradient in zip(joint.parameters, gradients, strict=True):
             parameter.grad = gradient.clone()
         joint.step()
+        assert joint.l2 is not None
         own = (moments, torch.tensor(0.01, device=DEVICE), joint.l2.to(DEVICE))
         gpu_layers.nadam_step(kernel, joined(gradients).to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
     for number, parameter in enumerate(together):
