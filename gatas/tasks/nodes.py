@@ -84,8 +84,8 @@ class NodeTask:
     def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
         """Loss and metric of M models, from (M, n, num_classes) logits of the split's nodes in ascending order."""
         labels = self._labels_of(split)
-        losses = torch.stack([self._losses(own, labels).mean() for own in logits])
-        return {"loss": losses, self.metric: micro_metric(logits, labels)}
+        losses = self._losses(logits.flatten(0, 1), labels.repeat(len(logits), *[1] * (labels.ndim - 1)))
+        return {"loss": losses.view(len(logits), -1).mean(1), self.metric: micro_metric(logits, labels)}
 
     def measure(self, logits: Tensor, split: str) -> dict[str, Any]:
         """Loss and all metrics of one model."""

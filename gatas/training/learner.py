@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from gatas.training.nadam import NAdam
 
 Batch = dict[str, Tensor]
 Work = Callable[[Any, Batch], Tensor]  # of one model
-EVALUATED_SLOTS = 50_000
+EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
 """Neighbours that one batch of an evaluation has, about."""
 
 
@@ -48,7 +48,7 @@ class Learner:
         self.best = self.optimiser.values.clone()
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
         self.training = Loop(self._step, device, [*self.counters.values(), self.optimiser.values, *self.optimiser.moments])
-        self.evaluations: dict[str, Loop] = {}
+        self.splits: dict[str, Split] = {}
 
     def state(self) -> dict[str, Tensor]:
         """All that changes in training, by name; to be copied into."""
@@ -81,14 +81,19 @@ class Learner:
 
     def _predicted(self, split: str, draw: int) -> Tensor:
         self.draw.fill_(draw)  # below zero: never one that is trained on
-        size = max(1, EVALUATED_SLOTS // self.model.config.sample_size)
-        batches = self.task.split(split, min(size, 512))
-        evaluate = self.evaluations.setdefault(split, Loop(self._evaluated, self.device, []))
+        if split not in self.splits:
+            self.splits[split] = self._prepared(split)
+        loop, columns, sizes, place = self.splits[split]
+        found = loop(columns, sizes).transpose(0, 1).flatten(1, 2)[:, place].float()  # (M, n, …)
+        return self._linked(found, split) if isinstance(self.task, LinkTask) else found
+
+    def _prepared(self, split: str) -> "Split":
+        size = EVALUATED_SLOTS[self.device.type] // self.model.config.sample_size
+        batches = self.task.split(split, max(1, min(size, 512)))
+        loop = Loop(self._evaluated, self.device, [])
         if self.config.evaluation_mode == "all":
-            evaluate.captures = False  # the length of the longest row is the host's to know
-        found = evaluate(self._on_device(batches), batches.sizes)  # (num_batches, M, B, …)
-        found = found.transpose(0, 1).flatten(1, 2)[:, torch.from_numpy(batches.place).to(found.device)]
-        return self._linked(found.float(), split) if isinstance(self.task, LinkTask) else found.float()
+            loop.captures = False  # the length of the longest row is the host's to know
+        return Split(loop, self._on_device(batches), batches.sizes, torch.from_numpy(batches.place).to(self.device))
 
     def _evaluated(self, batch: Batch) -> Tensor:
         def work(model: Model, batch: Batch) -> Tensor:
@@ -156,6 +161,15 @@ class Learner:
         if self.device.type == "cuda" and self.config.precision == "bfloat16":
             return torch.autocast("cuda", dtype=torch.bfloat16)
         return nullcontext()
+
+
+class Split(NamedTuple):
+    """A split made ready for evaluation."""
+
+    loop: "Loop"
+    columns: Batch
+    sizes: list[int]
+    place: Tensor  # of each row's result among those of all batches
 
 
 class Loop:

@@ -147,14 +147,17 @@ class Session:
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
         """Epoch after epoch, until none has improved for a while."""
         position = checkpoints.restore(self.learner, self.stopping, self.history)
+        upcoming = self.batches(position.epoch)
         for epoch in range(position.epoch, self.config.epochs):
             if self.stopping.done:
                 break
             started = perf_counter()
             self.set_rate(epoch)
-            batches = stacked([self.task.epoch(seed, epoch) for seed in self.seeds])
+            batches = upcoming
             checkpoints.begin(self.learner)
-            losses = self.learner.train(batches, position.batch, lambda: interrupt.asked).cpu()  # (num_batches, M)
+            losses = self.learner.train(batches, position.batch, lambda: interrupt.asked)  # (num_batches, M)
+            upcoming = self.batches(epoch + 1)  # while a GPU is still at work
+            losses = losses.cpu()
             self.check(losses, epoch, position.batch, batches, checkpoints)
             total = position.total + losses.double().sum(0)
             done = position.batch + len(losses)
@@ -175,6 +178,9 @@ class Session:
         interrupt.leave()
         if self.validates:
             self.learner.restore_best()
+
+    def batches(self, epoch: int) -> Batches:
+        return stacked([self.task.epoch(seed, epoch) for seed in self.seeds])
 
     def set_rate(self, epoch: int) -> None:
         share = 1.0 if self.config.schedule == "constant" else 0.5 * (1 + math.cos(math.pi * epoch / self.config.epochs))
