@@ -6,8 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.nn.dense import dense
-
 
 class NodeHead(nn.Module):
     """Logits for classes; hidden layers in between where there are any (the paper: none, or two of 256)."""
@@ -15,8 +13,8 @@ class NodeHead(nn.Module):
     def __init__(self, input_size: int, num_classes: int, hidden_sizes: tuple[int, ...] = ()) -> None:
         super().__init__()
         sizes = (input_size, *hidden_sizes)
-        self.hidden = nn.ModuleList(dense(*pair) for pair in pairwise(sizes))
-        self.output = dense(sizes[-1], num_classes)
+        self.hidden = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(sizes))
+        self.output = nn.Linear(sizes[-1], num_classes)
 
     def forward(self, representations: Tensor) -> Tensor:
         for layer in self.hidden:
@@ -30,7 +28,7 @@ class PairHead(nn.Module):
 
     def __init__(self, input_size: int, num_types: int, hidden_size: int = 256) -> None:
         super().__init__()
-        self.dense = dense(input_size, hidden_size)
+        self.dense = nn.Linear(input_size, hidden_size)
         self.pair = NodeHead(2 * hidden_size, num_types, (hidden_size, hidden_size))
 
     def forward(self, sources: Tensor, targets: Tensor) -> Tensor:

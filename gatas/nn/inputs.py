@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 
 from gatas.errors import GatasError
-from gatas.nn.dense import dense
 from gatas.nn.dropout import Dropout
 from gatas.nn.ops import noisy, normalise
 from gatas.sampling.noise import Noise
@@ -30,7 +29,7 @@ class Inputs(nn.Module):
         if feature_size:
             self.norm = nn.LayerNorm(feature_size)
             self.noise = Dropout(input_noise, place=2)
-            self.dense = dense(feature_size, hidden_size)
+            self.dense = nn.Linear(feature_size, hidden_size)
             self.feature_dropout = Dropout(dropout, place=3)
         self.embeddings = nn.Embedding(num_nodes, node_embedding_size) if node_embedding_size else None
         if self.embeddings is not None:
@@ -54,15 +53,15 @@ class Inputs(nn.Module):
 
     def _projected(self, nodes: Tensor, features: Tensor, noise: Noise) -> Tensor:
         """LayerNorm → feature noise → dense: (V, F)."""
-        norm, layer, place = self.norm, self.dense, self.noise.place
+        norm, dense, place = self.norm, self.dense, self.noise.place
         probability = self.noise.probability if self.noise.active else 0.0
         fused = not features.is_sparse and not features.requires_grad
         if fused and features.is_cuda and features.dtype == torch.float32 and self.feature_size <= normalise.WIDEST:
             given = normalise.normalise(features, nodes, norm.weight, norm.bias, noise, place, probability, norm.eps)
-            return layer(given)  # type: ignore[no-any-return]
+            return dense(given)  # type: ignore[no-any-return]
         if fused and not features.is_cuda and probability >= 0.5 and self.feature_size <= noisy.WIDEST:
-            layers = (norm.weight, norm.bias, layer.weight, layer.bias)
+            layers = (norm.weight, norm.bias, dense.weight, dense.bias)
             return noisy.noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
         given = features.index_select(0, nodes)
         given = given.to_dense() if given.is_sparse else given
-        return layer(self.noise(norm(given), noise, nodes))  # type: ignore[no-any-return]
+        return dense(self.noise(norm(given), noise, nodes))  # type: ignore[no-any-return]

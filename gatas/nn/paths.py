@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.nn.dense import dense
 from gatas.nn.ops.represent import represent
 from gatas.nn.softmax import masked_softmax
 
@@ -48,11 +47,9 @@ class PathAttention(nn.Module):
 
     def __init__(self, input_size: int, relation_embedding_size: int, neighbour_size: int) -> None:
         super().__init__()
-        self.score = dense(relation_embedding_size, 1, bias=False, beside=input_size)  # f, without the term that cancels
-        self.value_of_input = dense(input_size, neighbour_size, bias=False, beside=relation_embedding_size)  # z, split over its
-        self.value_of_step = dense(
-            relation_embedding_size, neighbour_size, beside=input_size
-        )  # two; few rows, so the bias is here
+        self.score = nn.Linear(relation_embedding_size, 1, bias=False)  # f, without the term that cancels
+        self.value_of_input = nn.Linear(input_size, neighbour_size, bias=False)  # z, split over its two arguments
+        self.value_of_step = nn.Linear(relation_embedding_size, neighbour_size)  # few rows, so the bias is here
 
     def forward(self, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor) -> Tensor:
         """n for U pairs: row `node` of (V, input_size) inputs over row `path` of (E, C, D) steps."""
@@ -72,9 +69,9 @@ class AdaptivePathAttention(PathAttention):
 
     def __init__(self, input_size: int, relation_embedding_size: int, neighbour_size: int) -> None:
         super().__init__(input_size, relation_embedding_size, neighbour_size)
-        self.hidden_of_target = dense(input_size, neighbour_size, beside=relation_embedding_size)
-        self.hidden_of_step = dense(relation_embedding_size, neighbour_size, bias=False, beside=input_size)
-        self.score = dense(neighbour_size, 1, bias=False)
+        self.hidden_of_target = nn.Linear(input_size, neighbour_size)
+        self.hidden_of_step = nn.Linear(relation_embedding_size, neighbour_size, bias=False)
+        self.score = nn.Linear(neighbour_size, 1, bias=False)
 
     def forward_for(
         self, targets: Tensor, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor

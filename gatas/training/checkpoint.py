@@ -84,7 +84,7 @@ class Checkpoints:
                 for name, tensor in learner.state().items():
                     tensor.copy_(tensors[name])
             for name, values in content["stopping"].items():
-                setattr(stopping, name, values)
+                setattr(stopping, name, [tuple(value) for value in values] if name == "best" else values)
             history.extend(self._history(content["epoch"]))
             return Position(content["epoch"], content["batch"], tensors["total"])
         self._cut_history(0)

@@ -141,8 +141,7 @@ class Session:
     def __post_init__(self) -> None:
         self.config, self.task = self.learner.config, self.learner.task
         self.validates = "valid" in self.task.splits
-        self.monitor = self.task.metric if self.config.monitor == "metric" else "loss"
-        self.stopping = EarlyStopping(self.learner.num_models, self.config.patience, self.monitor != "loss")
+        self.stopping = EarlyStopping(self.learner.num_models, self.config.patience)
 
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
         """Epoch after epoch, until none has improved for a while."""
@@ -191,7 +190,10 @@ class Session:
             return {}
         measured = self.task.monitor(self.learner.predict("valid"), "valid")
         columns = {f"valid_{name}": values.tolist() for name, values in measured.items()}
-        self.learner.keep_best(self.stopping.report(epoch, columns[f"valid_{self.monitor}"]))
+        scores: list[tuple[float, ...]] = [(-loss,) for loss in columns["valid_loss"]]
+        if self.config.monitor == "metric":  # of equal ones the smaller loss
+            scores = [(metric, *score) for metric, score in zip(columns[f"valid_{self.task.metric}"], scores, strict=True)]
+        self.learner.keep_best(self.stopping.report(epoch, scores))
         return columns
 
     def check(self, losses: torch.Tensor, epoch: int, first: int, batches: Batches, checkpoints: Checkpoints) -> None:
