@@ -104,11 +104,10 @@ class Encoder(nn.Module):
             self._check_paths(batch.paths)
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
         neighbours = self._represented(inputs, batch)  # (U, F')   n
-        names = batch.names() if self.pair_dropout.active else None
-        if names is not None:
-            neighbours = self.pair_dropout(neighbours, noise, *names)
+        if self.pair_dropout.active:
+            neighbours = self.pair_dropout(neighbours, noise, *batch.names())
         of_targets = inputs.index_select(0, batch.target_of)
-        representations: Tensor = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, names, noise)
+        representations: Tensor = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, noise)
         return representations
 
     def _check_paths(self, paths: Tensor) -> None:

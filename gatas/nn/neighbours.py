@@ -12,7 +12,6 @@ from torch.nn import functional as F
 from gatas.nn.dropout import Dropout
 from gatas.nn.ops import attend
 from gatas.nn.ops.attend_neighbours import WIDEST, Precision, attend_neighbours
-from gatas.nn.ops.dropout import row_words
 from gatas.sampling import Neighbourhood
 from gatas.sampling.noise import Noise
 
@@ -33,7 +32,7 @@ class NeighbourAttention(nn.Module):
         self.hidden_of_neighbour = nn.Linear(neighbour_size, num_heads * neighbour_size, bias=False)  # two arguments
         self.score = nn.Parameter(torch.empty(num_heads, neighbour_size))  # g's output layer; its bias would cancel
         self.value = nn.Linear(neighbour_size, num_heads * head_size)  # d
-        self.value_dropout, self.weight_dropout = Dropout(dropout, place=6), Dropout(dropout, place=7)
+        self.weight_dropout = Dropout(dropout, place=6)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -55,20 +54,18 @@ class NeighbourAttention(nn.Module):
         index: Tensor | None,  # (B, S)     which pair each slot holds; None: U = B·S, its own
         neighbourhood: Neighbourhood,
         targets: Tensor,  # (B,)
-        names: tuple[Tensor, Tensor] | None,  # (U,), (U,) node and path of each pair, if dropout is active
         noise: Noise,
     ) -> Tensor:
         target_terms = self.hidden_of_target(inputs).view(len(inputs), self.num_heads, self.hidden_size)  # (B, K, F')
         keep = self._kept_weights(targets, neighbourhood, noise) if self.weight_dropout.active else None
         slots = (neighbourhood.log_probability, neighbourhood.mask, keep)
         if neighbours.is_cuda and neighbours.dtype != torch.float64 and max(self.hidden_size, self.head_size) <= WIDEST:
-            mixed = self._on_gpu(target_terms, neighbours, index, *slots, names, noise)  # (B, K, F'')
+            mixed = self._on_gpu(target_terms, neighbours, index, *slots)  # (B, K, F'')
         else:
             if index is None:
                 index = torch.arange(len(neighbours), device=neighbours.device).view(neighbourhood.node.shape)
             keys = self.hidden_of_neighbour(neighbours).view(len(neighbours), self.num_heads, self.hidden_size)  # (U, K, F')
-            values = self.value_dropout.of_elu(self.value(neighbours), noise, *(names or ()))  # (U, K·F'')   d
-            values = values.view(len(values), self.num_heads, self.head_size)
+            values = F.elu(self.value(neighbours)).view(len(neighbours), self.num_heads, self.head_size)  # (U, K, F'')   d
             mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
 
@@ -80,8 +77,6 @@ class NeighbourAttention(nn.Module):
         log_probability: Tensor,
         mask: Tensor,
         keep: Tensor | None,
-        names: tuple[Tensor, Tensor] | None,
-        noise: Noise,
     ) -> Tensor:
         """The same, with keys and values made by the operator."""
         return attend_neighbours(
@@ -95,8 +90,6 @@ class NeighbourAttention(nn.Module):
             log_probability,
             mask,
             keep,
-            None if names is None else row_words(noise, self.value_dropout.place, *names),
-            0.0 if names is None else self.value_dropout.probability,
             "bfloat16" if torch.is_autocast_enabled("cuda") else self.precision,
         )
 

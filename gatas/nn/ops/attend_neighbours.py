@@ -33,23 +33,21 @@ def attend_neighbours(
     neighbours: Tensor,  # (U, J)             n
     key_weight: Tensor,  # (K·F', J)          G = n · key_weightᵀ
     score: Tensor,  # (K, F')                 w
-    value_weight: Tensor,  # (K·F'', J)       V = ELU(n · value_weightᵀ + value_bias), dropped by `words`
+    value_weight: Tensor,  # (K·F'', J)       V = ELU(n · value_weightᵀ + value_bias)
     value_bias: Tensor,  # (K·F'')
     index: Tensor | None,  # (B, S)           which pair each slot holds; None: U = B·S, its own
     log_probability: Tensor,  # (B, S)
     mask: Tensor,  # (B, S)
     keep: Tensor | None = None,  # (B, S, K)
-    words: Tensor | None = None,  # (U, 2)    what names each row of the values for dropout
-    dropout: float = 0.0,
     precision: Precision = "tf32",
 ) -> Tensor:
     """(B, K, F''). With an index, keys and values are made once for each pair; without one, in tiles on the tensor cores."""
     if index is None and max(target_terms.shape[-1], neighbours.shape[-1], len(value_bias) // len(score)) > TILES_WIDEST:
         index = torch.arange(mask.numel(), device=mask.device).view_as(mask)
     single = (tensor.float() for tensor in (target_terms, neighbours, key_weight, score, value_weight, value_bias))
-    given = (*single, index, log_probability.float(), mask, keep, words)
+    given = (*single, index, log_probability.float(), mask, keep)
     batched = (None if tensor is None else tensor[None] for tensor in given)
-    out: Tensor = _attend_neighbours(*batched, dropout, precision)[0]
+    out: Tensor = _attend_neighbours(*batched, precision)[0]
     return out.squeeze(0)
 
 
@@ -64,12 +62,10 @@ def attend_neighbours_torch(
     log_probability: Tensor,
     mask: Tensor,
     keep: Tensor | None = None,
-    value_keep: Tensor | None = None,  # (U, K·F'') what `words` and `dropout` say
 ) -> Tensor:
     """The contract, short and obvious."""
     keys = F.linear(neighbours, key_weight).view(-1, *score.shape)  # (U, K, F')
     values = F.elu(F.linear(neighbours, value_weight, value_bias))  # (U, K·F'')
-    values = values if value_keep is None else values * value_keep
     if index is None:
         index = torch.arange(mask.numel(), device=mask.device).view_as(mask)
     values = values.view(len(keys), len(score), -1)
@@ -88,8 +84,6 @@ def _attend_neighbours(
     log_probability: Tensor,
     mask: Tensor,
     keep: Tensor | None,
-    words: Tensor | None,
-    dropout: float,
     precision: str,
 ) -> list[Tensor]:
     """The result, and what backward needs: the softmax's denominators; with an index also keys, values, and slots by pair."""
@@ -98,9 +92,9 @@ def _attend_neighbours(
     weights = (neighbours, key_weight, value_weight, value_bias)
     slots = (log_probability, mask, keep)
     if index is None:
-        return [*gpu.tiles_forward(target_terms, score, *weights, *slots, words, dropout, precision)]
+        return [*gpu.tiles_forward(target_terms, score, *weights, *slots, precision)]
     groups = gpu.slots_by_pair(index, mask, neighbours.shape[1])
-    keys, values = gpu.project_forward(*weights, words, dropout, precision, groups[0], score.shape[1])
+    keys, values = gpu.project_forward(*weights, precision, groups[0], score.shape[1])
     head_size = value_weight.shape[1] // score.shape[1]
     return [*gpu.pairs_forward(target_terms, keys, score, values, index, *slots, head_size), keys, values, *groups]
 
@@ -131,8 +125,6 @@ def _attend_neighbours_backward(
     log_probability: Tensor,
     mask: Tensor,
     keep: Tensor | None,
-    words: Tensor | None,
-    dropout: float,
     precision: str,
     results: list[Tensor],
 ) -> list[Tensor]:
@@ -143,7 +135,7 @@ def _attend_neighbours_backward(
     slots = (log_probability, mask, keep)
     if index is None:
         weights = (neighbours, key_weight, value_weight, value_bias)
-        return gpu.tiles_backward(target_terms, score, *weights, *slots, words, dropout, precision, out, normaliser, grad_out)
+        return gpu.tiles_backward(target_terms, score, *weights, *slots, precision, out, normaliser, grad_out)
     keys, values, indptr, members = pairwise
     of_terms, of_score, of_log, of_pairs, _ = gpu.pairs_backward(
         target_terms,
@@ -157,8 +149,6 @@ def _attend_neighbours_backward(
         grad_out,
         indptr,
         members,
-        words,
-        dropout,
         projected=True,
     )
     of_neighbours, of_key, of_value, of_bias = gpu.project_backward(neighbours, key_weight, value_weight, of_pairs)
@@ -171,18 +161,17 @@ def _(_: Tensor, *given: Any) -> list[Tensor]:
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    *tensors, ctx.dropout, ctx.precision = inputs
+    *tensors, ctx.precision = inputs
     ctx.save_for_backward(*tensors, *output)
     ctx.set_materialize_grads(False)
 
 
 def _differentiate(ctx, grads):  # type: ignore[no-untyped-def]
     if grads[0] is None:
-        return (None,) * 13
-    inputs, results = ctx.saved_tensors[:11], ctx.saved_tensors[11:]
-    settings = (ctx.dropout, ctx.precision)
-    *weights, log = torch.ops.gatas.attend_neighbours_backward(grads[0], *inputs, *settings, list(results))
-    return (*weights, None, log, None, None, None, None, None)
+        return (None,) * 11
+    inputs, results = ctx.saved_tensors[:10], ctx.saved_tensors[10:]
+    *weights, log = torch.ops.gatas.attend_neighbours_backward(grads[0], *inputs, ctx.precision, list(results))
+    return (*weights, None, log, None, None, None)
 
 
 _attend_neighbours.register_autograd(_differentiate, setup_context=_setup)

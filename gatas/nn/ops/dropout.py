@@ -16,12 +16,6 @@ def keep(noise: Noise, place: int, first: Tensor, second: Tensor, width: int, pr
     return kept.squeeze(0)
 
 
-def row_words(noise: Noise, place: int, first: Tensor, second: Tensor) -> Tensor:
-    """(R, 2) the words that name rows under a stream, for kernels that drop elements themselves."""
-    words: Tensor = _row_words(noise.seed[None], noise.step[None], place, first[None], second[None])
-    return words.squeeze(0)
-
-
 def threshold_of(probability: float) -> int:
     """Elements whose 16 bits are below it are dropped; at least one value is, and one is not, if there is to be dropout."""
     return min(max(round(probability * 2**16), 1), 2**16 - 1) if probability else 0
@@ -58,23 +52,7 @@ def _(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor, wid
     return torch.empty(*first.shape, width, device=first.device)
 
 
-@torch.library.custom_op("gatas::row_words", mutates_args=())
-def _row_words(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor) -> Tensor:
-    if first.is_cuda:
-        from gatas.nn.ops import gpu_layers
-
-        return gpu_layers.row_words(seed, step, place, first, second)
-    key = stream(seed[:, None], place, step[:, None])
-    return torch.stack(threefry(key, first & WORD, second & WORD), dim=-1)
-
-
-@_row_words.register_fake
-def _(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor) -> Tensor:
-    return first.new_empty(*first.shape, 2)
-
-
 fold_models(_keep)
-fold_models(_row_words)
 
 
 def _fill_numba(key: tuple[int, int], first: Tensor, second: Tensor, probability: float, out: Tensor) -> None:

@@ -9,7 +9,6 @@ from torch.nn.functional import pad
 
 from gatas.nn.ops import triton_kernels as kernels
 from gatas.nn.ops.attend_neighbours import stored_width
-from gatas.nn.ops.dropout import threshold_of
 
 PROGRAMS = 264
 """Programs that sum up gradients on their way: about two for each multiprocessor of a large GPU."""
@@ -82,15 +81,13 @@ def pairs_backward(
     grad_out: Tensor,
     indptr: Tensor,
     slots: Tensor,
-    words: Tensor | None = None,
-    dropout: float = 0.0,
     *,
     projected: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of terms, score, ln P, keys and values.
 
     `indptr` and `slots` as `slots_by_pair` gives them. If values were `projected`, the last two are one tensor that holds
-    both side by side, (M, U, K·F + K·H), of what they were before dropout and ELU.
+    both side by side, (M, U, K·F + K·H), of what they were before ELU.
     """
     models, batch, num_heads, hidden = target_terms.shape
     sizes, head_size = pair_sizes(target_terms, out, keys, values, index), out.shape[-1]
@@ -108,11 +105,11 @@ def pairs_backward(
         of_keys, of_values = (out.new_empty(models, sizes["U"], num_heads, width) for width in (hidden, head_size))
     launch(
         kernels.pairs_backward_sums, (sizes["U"], models),
-        target_terms, keys, score, values, words, grad_out, logits, kept, indptr, slots,
-        of_keys, of_values, *drop(dropout),
+        target_terms, keys, score, values, grad_out, logits, kept, indptr, slots,
+        of_keys, of_values,
         **{name: sizes[name] for name in ("B", "S", "U", "K", "F", "H", "FS", "HS")},
         WF=padded(num_heads * hidden), WH=padded(num_heads * head_size),
-        PROJECTED=projected, DROP=words is not None, **PAIRS_SUMS,
+        PROJECTED=projected, **PAIRS_SUMS,
     )  # fmt: skip
     return terms, scores.sum(1), logits.sum(-1), of_keys, of_values
 
@@ -157,8 +154,6 @@ def tiles_forward(
     log_probability: Tensor,  # (M, B, S)
     mask: Tensor,
     keep: Tensor | None,  # (M, B, S, K)
-    words: Tensor | None,  # (M, B·S, 2)
-    dropout: float,
     precision: str,
 ) -> tuple[Tensor, Tensor]:
     """(M, B, K, H) and the logarithm of each softmax's denominator, (M, B, K)."""
@@ -167,10 +162,10 @@ def tiles_forward(
     normaliser = target_terms.new_empty(models, batch, num_heads)
     launch(
         kernels.tiles_forward, (batch * num_heads, models),
-        target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-        out, normaliser, *drop(dropout),
+        target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep,
+        out, normaliser,
         B=batch, S=mask.shape[-1], **weight_sizes(key_weight, value_weight, num_heads),
-        **tile_settings(keep, words, precision), **TILES_FORWARD,
+        **tile_settings(keep, precision), **TILES_FORWARD,
     )  # fmt: skip
     return out, normaliser
 
@@ -185,8 +180,6 @@ def tiles_backward(
     log_probability: Tensor,
     mask: Tensor,
     keep: Tensor | None,
-    words: Tensor | None,
-    dropout: float,
     precision: str,
     out: Tensor,
     normaliser: Tensor,
@@ -203,11 +196,11 @@ def tiles_backward(
     )
     launch(
         kernels.tiles_backward, (num_heads, parts, models),
-        target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-        out, normaliser, grad_out, *drop(dropout),
+        target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep,
+        out, normaliser, grad_out,
         terms, of_neighbours, of_key, of_score, of_value, of_bias, logits, neighbours.numel() if apart else 0,
         B=batch, S=mask.shape[-1], SHARE=share, **weight_sizes(key_weight, value_weight, num_heads),
-        **tile_settings(keep, words, precision), **TILES_BACKWARD,
+        **tile_settings(keep, precision), **TILES_BACKWARD,
     )  # fmt: skip
     sums = (of_neighbours.sum(0), of_key.sum(1), of_score.sum(1), of_value.sum(1), of_bias.sum(1))
     return [terms, *sums, logits.sum(-1)]
@@ -221,9 +214,9 @@ def weight_sizes(key_weight: Tensor, value_weight: Tensor, num_heads: int) -> di
     }  # fmt: skip
 
 
-def tile_settings(keep: Tensor | None, words: Tensor | None, precision: str) -> dict[str, Any]:
+def tile_settings(keep: Tensor | None, precision: str) -> dict[str, Any]:
     half = precision == "bfloat16"
-    return {"KEEP": keep is not None, "DROP": words is not None, "HALF": half, "PRECISION": "ieee" if half else precision}
+    return {"KEEP": keep is not None, "HALF": half, "PRECISION": "ieee" if half else precision}
 
 
 def project_forward(
@@ -231,8 +224,6 @@ def project_forward(
     key_weight: Tensor,
     value_weight: Tensor,
     value_bias: Tensor,
-    words: Tensor | None,  # (M, U, 2)
-    dropout: float,
     precision: str,
     indptr: Tensor,  # (M, U + 1)
     num_heads: int,
@@ -244,8 +235,8 @@ def project_forward(
     keys, values = (neighbours.new_empty(models, pairs, num_heads, sizes[name], dtype=kind) for name in ("FS", "HS"))
     launch(
         kernels.project_forward, (triton.cdiv(pairs, PROJECT["ROWS"]), num_heads, models),
-        neighbours, key_weight, value_weight, value_bias, words, indptr, keys, values, *drop(dropout), pairs,
-        **sizes, **project_settings(words, precision),
+        neighbours, key_weight, value_weight, value_bias, indptr, keys, values, pairs,
+        **sizes, **project_settings(precision),
     )  # fmt: skip
     return keys, values
 
@@ -277,11 +268,6 @@ def project_sizes(key_weight: Tensor, value_weight: Tensor, num_heads: int) -> d
     return {**sizes, "FS": stored_width(sizes["F"]), "HS": stored_width(sizes["H"])}
 
 
-def project_settings(words: Tensor | None, precision: str) -> dict[str, Any]:
-    settings = tile_settings(None, words, precision)
-    return {**PROJECT, **{name: settings[name] for name in ("DROP", "HALF", "PRECISION")}}
-
-
-def drop(dropout: float) -> tuple[int, float]:
-    """Threshold and scale."""
-    return threshold_of(dropout), 1 / (1 - dropout)
+def project_settings(precision: str) -> dict[str, Any]:
+    settings = tile_settings(None, precision)
+    return {**PROJECT, **{name: settings[name] for name in ("HALF", "PRECISION")}}

@@ -6,7 +6,8 @@ import triton
 from torch import Tensor
 
 from gatas.nn.ops import triton_kernels as kernels
-from gatas.nn.ops.gpu import PROGRAMS, drop, launch, padded, parts_of
+from gatas.nn.ops.dropout import threshold_of
+from gatas.nn.ops.gpu import PROGRAMS, launch, padded, parts_of
 from gatas.nn.ops.nadam import Moments
 
 
@@ -22,15 +23,6 @@ def fill_keep(
         kernels.fill_keep, grid, seed, step, first, second, out, threshold, scale, rows, width,
         PLACE=place, ROWS=block, GROUPS=groups,
     )  # fmt: skip
-
-
-def row_words(seed: Tensor, step: Tensor, place: int, first: Tensor, second: Tensor) -> Tensor:
-    """(M, R, 2) from the names of rows, (M, R) each."""
-    models, rows = first.shape
-    out = first.new_empty(models, rows, 2)
-    grid = (triton.cdiv(rows, 256), models)
-    launch(kernels.fill_words, grid, seed, step, first, second, out, rows, PLACE=place, ROWS=256)
-    return out
 
 
 def represent_forward(of_input: Tensor, of_step: Tensor, path_weights: Tensor, node: Tensor, path: Tensor) -> Tensor:
@@ -132,3 +124,8 @@ def normalise_backward(
 def normalise_sizes(width: int, place: int, probability: float) -> dict[str, Any]:
     columns = int(triton.next_power_of_2(max(4, width)))
     return {"PLACE": place, "FP": columns, "ROWS": max(1, 2048 // columns), "DROP": probability > 0}
+
+
+def drop(dropout: float) -> tuple[int, float]:
+    """Threshold and scale."""
+    return threshold_of(dropout), 1 / (1 - dropout)

@@ -5,7 +5,7 @@ J is the width of n, F that of g's hidden layer, H that of a head's output; JP, 
 """
 
 from gatas.nn.ops.triton_kernels.nadam import nadam_norm, nadam_update
-from gatas.nn.ops.triton_kernels.noise import fill_keep, fill_words
+from gatas.nn.ops.triton_kernels.noise import fill_keep
 from gatas.nn.ops.triton_kernels.normalise import normalise_backward, normalise_forward
 from gatas.nn.ops.triton_kernels.pairs import (
     count_slots,
@@ -21,7 +21,6 @@ from gatas.nn.ops.triton_kernels.tiles import tiles_backward, tiles_forward
 __all__ = [
     "count_slots",
     "fill_keep",
-    "fill_words",
     "nadam_norm",
     "nadam_update",
     "normalise_backward",

@@ -3,7 +3,6 @@
 import triton
 import triton.language as tl
 
-from gatas.nn.ops.triton_kernels.noise import kept_row, kept_values
 from gatas.nn.ops.triton_kernels.rows import elu, load_rows, load_vector, load_weight, product, store_rows
 from gatas.nn.ops.triton_kernels.softmax import finish, online
 
@@ -39,11 +38,11 @@ def holds_nothing(indptr, model, first, U, ROWS: tl.constexpr):
 
 @triton.jit
 def project_forward(
-    neighbours, key_weight, value_weight, value_bias, words, indptr, keys, values, threshold, scale, U,
+    neighbours, key_weight, value_weight, value_bias, indptr, keys, values, U,
     K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr, JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr,
-    FS: tl.constexpr, HS: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+    FS: tl.constexpr, HS: tl.constexpr, ROWS: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """A block of pairs and one head: keys n · Wᵀ, and values ELU(n · Wᵀ + bias) with dropout."""
+    """A block of pairs and one head: keys n · Wᵀ, and values ELU(n · Wᵀ + bias)."""
     model, head = tl.program_id(2).to(tl.int64), tl.program_id(1)
     if holds_nothing(indptr, model, tl.program_id(0) * ROWS, U, ROWS):
         return
@@ -55,8 +54,6 @@ def project_forward(
     of_value = load_weight(value_weight + (model * K + head) * H * J, H, HP, J, JP)
     bias = load_vector(value_bias + (model * K + head) * H, H, HP)
     value = elu(product(n, tl.trans(of_value), HALF, PRECISION) + bias[None, :])
-    if DROP:
-        value = value * kept_values(words, row, live, head, threshold, scale, H, HP)
     store_rows(values, row * K + head, live, value, HS, HP)
 
 
@@ -139,14 +136,14 @@ def pairs_backward(
 
 @triton.jit
 def pairs_backward_sums(
-    target_terms, keys, score, values, words, grad_out, grad_logits, kept_weights, indptr, slots,
-    of_keys, of_values, threshold, scale,
+    target_terms, keys, score, values, grad_out, grad_logits, kept_weights, indptr, slots,
+    of_keys, of_values,
     B, S, U, K: tl.constexpr, F: tl.constexpr, H: tl.constexpr, FS: tl.constexpr, HS: tl.constexpr,
-    WF: tl.constexpr, WH: tl.constexpr, PROJECTED: tl.constexpr, DROP: tl.constexpr,
+    WF: tl.constexpr, WH: tl.constexpr, PROJECTED: tl.constexpr,
 ):  # fmt: skip
     """One pair, all heads side by side: gradients of its keys and values, over the slots that hold it.
 
-    If values were projected, of what they were before dropout and ELU, and both in one tensor, side by side. WF and WH are
+    If values were projected, of what they were before ELU, and both in one tensor, side by side. WF and WH are
     K·F and K·H as powers of two.
     """
     model, pair = tl.program_id(1).to(tl.int64), tl.program_id(0)
@@ -171,9 +168,6 @@ def pairs_backward_sums(
     if PROJECTED:
         held = inside_h & (first < last)  # what no slot holds was never written
         value = load_heads(values + row * K * HS, column_h, held, H, HS)
-        if DROP:
-            value = value / scale
-            of_value = of_value * kept_row(words, row, threshold, scale, WH)
         of_value = tl.where(value > 0, of_value, of_value * (value + 1))
     of_keys += row * K * (F + H if PROJECTED else F)
     of_values += row * K * (F + H) + K * F if PROJECTED else row * K * H

@@ -3,18 +3,17 @@
 import triton
 import triton.language as tl
 
-from gatas.nn.ops.triton_kernels.noise import kept_values
 from gatas.nn.ops.triton_kernels.rows import elu, load_rows, load_vector, load_weight, product, store_weight
 from gatas.nn.ops.triton_kernels.softmax import finish, online
 
 
 @triton.jit
 def tiles_forward(
-    target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-    out, normaliser, threshold, scale,
+    target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep,
+    out, normaliser,
     B, S, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
     JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
-    KEEP: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+    KEEP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One target and head: keys and values of a tile are made from n on the tensor cores."""
     model, at = tl.program_id(1).to(tl.int64), tl.program_id(0)
@@ -33,8 +32,6 @@ def tiles_forward(
         n = load_rows(neighbours, row, live, J, JP)
         key = product(n, of_key, HALF, PRECISION)
         value = elu(product(n, of_value, HALF, PRECISION) + bias[None, :])
-        if DROP:
-            value = value * kept_values(words, row, live, head, threshold, scale, H, HP)
         logit = tl.sum(weight[None, :] * elu(term[None, :] + key), 1)
         logit += tl.load(log_probability + row, mask=live, other=-float("inf"))
         top, together, mixed = online(logit, value, top, together, mixed, keep, row * K + head, live, KEEP)
@@ -43,12 +40,12 @@ def tiles_forward(
 
 @triton.jit
 def tiles_backward(
-    target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep, words,
-    out, normaliser, grad_out, threshold, scale,
+    target_terms, neighbours, key_weight, score, value_weight, value_bias, log_probability, mask, keep,
+    out, normaliser, grad_out,
     grad_terms, grad_neighbours, grad_key_weight, grad_score, grad_value_weight, grad_value_bias, grad_logits, head_stride,
     B, S, SHARE, K: tl.constexpr, J: tl.constexpr, F: tl.constexpr, H: tl.constexpr,
     JP: tl.constexpr, FP: tl.constexpr, HP: tl.constexpr, TILE: tl.constexpr,
-    KEEP: tl.constexpr, DROP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
+    KEEP: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One head and SHARE targets: everything is made again tile by tile; weights' gradients are added up on the way."""
     model, head, part = tl.program_id(2).to(tl.int64), tl.program_id(0), tl.program_id(1)
@@ -79,10 +76,7 @@ def tiles_backward(
             active = tl.where(hidden > 0, hidden, slope - 1)
             log = tl.load(log_probability + row, mask=live, other=-float("inf"))
             chance = tl.exp(tl.sum(weight[None, :] * active, 1) + log - together)
-            given = gradient[None, :]
-            if DROP:
-                given = given * kept_values(words, row, live, head, threshold, scale, H, HP)
-            gain, kept = tl.sum(given * value, 1), chance
+            gain, kept = tl.sum(gradient[None, :] * value, 1), chance
             if KEEP:
                 factor = tl.load(keep + row * K + head, mask=live, other=0.0)
                 gain, kept = gain * factor, chance * factor
@@ -91,7 +85,7 @@ def tiles_backward(
             grad_weight += tl.sum(push[:, None] * active, 0)
             grad_key = push[:, None] * weight[None, :] * slope
             grad_term += tl.sum(grad_key, 0)
-            grad_before = kept[:, None] * given * steep
+            grad_before = kept[:, None] * gradient[None, :] * steep
             grad_bias += tl.sum(grad_before, 0)
             grad_n = product(grad_key, of_key, HALF, PRECISION) + product(grad_before, of_value, HALF, PRECISION)
             grad_of_key += product(tl.trans(grad_key), n, HALF, PRECISION)
