@@ -27,7 +27,9 @@ class Encoder(nn.Module):
 
     `feature_size` is the width of the features that are given (0: none), `node_embedding_size` that of the learned
     embeddings (0: none). `path_attention`: "linear" is the paper's, "mlp" lets β depend on the target, "none" takes
-    neighbours as they are. Every random choice is a function of `seed` and of how many training passes came before.
+    neighbours as they are. Two departures of the authors' code can be had: `positions_from_neighbour` counts the steps of a
+    path from its far end, `path_score_dropout` drops the scores that β is made of. Every random choice is a function of
+    `seed` and of how many training passes came before.
 
     >>> encoder = Encoder(feature_size=64, num_relations=3)
     >>> h = encoder(targets, sampler(targets), features)      # (B, K·F'')
@@ -57,6 +59,8 @@ class Encoder(nn.Module):
         input_noise: float = 0.0,
         dropout: float = 0.0,
         path_attention: PathAttentionKind = "linear",
+        positions_from_neighbour: bool = False,
+        path_score_dropout: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -73,6 +77,8 @@ class Encoder(nn.Module):
             self.paths = kind(self.inputs.size, relation_embedding_size, neighbour_size)
         else:
             neighbour_size = self.inputs.size
+        self.positions_from_neighbour = positions_from_neighbour
+        self.score_dropout = Dropout(dropout if path_score_dropout else 0.0, place=7)
         self.pair_dropout = Dropout(dropout, place=5)
         self.neighbours = NeighbourAttention(self.inputs.size, neighbour_size, head_size, num_heads, dropout=dropout)
         paths, order = possible_paths(num_relations, num_steps)
@@ -103,7 +109,7 @@ class Encoder(nn.Module):
             batch = distinct_ones(targets, neighbourhood, share=self.path_attention != "mlp")
             self._check_paths(batch.paths)
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
-        neighbours = self._represented(inputs, batch)  # (U, F')   n
+        neighbours = self._represented(inputs, batch, noise)  # (U, F')   n
         if self.pair_dropout.active:
             neighbours = self.pair_dropout(neighbours, noise, *batch.names())
         of_targets = inputs.index_select(0, batch.target_of)
@@ -148,16 +154,19 @@ class Encoder(nn.Module):
         path_of = torch.arange(len(paths), device=path.device).repeat_interleave(len(nodes))
         return Batch(nodes, target_of, node_of, paths, path_of, index)
 
-    def _represented(self, inputs: Tensor, batch: "Batch") -> Tensor:
+    def _represented(self, inputs: Tensor, batch: "Batch", noise: Noise) -> Tensor:
         """n: (U, F')."""
         if self.path_attention == "none":
             return inputs.index_select(0, batch.node_of)
         relation, position, mask = self._steps_of(batch.paths)  # (E, C)
+        if self.positions_from_neighbour:
+            position = torch.where(position > 0, mask.sum(1, keepdim=True) + 1 - position, 0)
         steps = self.steps(position, relation)  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
             owners = batch.target_of.repeat_interleave(len(batch.node_of) // max(1, len(batch.target_of)))
             return self.paths.forward_for(owners, inputs, batch.node_of, batch.path_of, steps, mask)
-        neighbours: Tensor = self.paths(inputs, batch.node_of, batch.path_of, steps, mask)
+        keep = self.score_dropout.keep(mask.shape[1], noise, batch.paths) if self.score_dropout.active else None
+        neighbours: Tensor = self.paths(inputs, batch.node_of, batch.path_of, steps, mask, keep)
         return neighbours
 
     def _steps_of(self, paths: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -51,16 +51,22 @@ class PathAttention(nn.Module):
         self.value_of_input = nn.Linear(input_size, neighbour_size, bias=False)  # z, split over its two arguments
         self.value_of_step = nn.Linear(relation_embedding_size, neighbour_size)  # few rows, so the bias is here
 
-    def forward(self, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor) -> Tensor:
-        """n for U pairs: row `node` of (V, input_size) inputs over row `path` of (E, C, D) steps."""
-        path_weights = self.weights(steps, step_mask)  # (E, C)     β
+    def forward(
+        self, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor, keep: Tensor | None = None
+    ) -> Tensor:
+        """n for U pairs: row `node` of (V, input_size) inputs over row `path` of (E, C, D) steps.
+
+        `keep` is a factor for each score, (E, C), where these are dropped.
+        """
+        path_weights = self.weights(steps, step_mask, keep)  # (E, C)     β
         of_input = self.value_of_input(inputs)  # (V, F')           each distinct node is projected once
         of_step = self.value_of_step(steps)  # (E, C, F')           and each distinct path
         return represent(of_input, of_step, path_weights, node, path)  # (U, F')     n
 
-    def weights(self, steps: Tensor, step_mask: Tensor) -> Tensor:
+    def weights(self, steps: Tensor, step_mask: Tensor, keep: Tensor | None = None) -> Tensor:
         """Every path has a step, so that a plain softmax will do."""
         logits: Tensor = self.score(steps).squeeze(-1)
+        logits = logits if keep is None else logits * keep
         return logits.masked_fill(~step_mask, -torch.inf).softmax(-1)
 
 

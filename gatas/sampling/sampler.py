@@ -24,7 +24,8 @@ class NeighbourSampler(nn.Module):
     The draw for a target is a function of (seed, draw number, target) alone: not of its batch, of threads or of the device.
     The draw number advances by one with each call, unless it is given.
     Modes: `sample`; `top`, the likeliest without noise; `all`, every candidate. `uniform` is the paper's variation in which
-    every candidate is alike likely and ln P plays no part in the attention.
+    every candidate is alike likely and ln P plays no part in the attention. With `late_decay` q starts alike for the target
+    itself and its neighbours, and decays from there, as in the authors' code.
 
     On a GPU all of it stays there: a stored table is copied at the first call, the counter is the device's, and a captured
     CUDA graph draws anew at every replay. The host is waited for with targets that are not on the device, with `OnDemand`,
@@ -43,6 +44,7 @@ class NeighbourSampler(nn.Module):
         seed: int = 0,
         mode: Mode = "sample",
         uniform: bool = False,
+        late_decay: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(sample_size, int) or sample_size < 1:
@@ -53,7 +55,7 @@ class NeighbourSampler(nn.Module):
             raise TransitionError(f"seed is {seed}; expected a whole number of 64 bits.")
         self.transitions, self.sample_size, self.mode, self.uniform = transitions, sample_size, mode, uniform
         num_steps = transitions.setting.num_steps
-        steps = torch.arange(num_steps + 1, dtype=torch.get_default_dtype())
+        steps = (torch.arange(num_steps + 1, dtype=torch.get_default_dtype()) - int(late_decay)).clamp_min(0)
         self.depth_logits = nn.Parameter(-steps / np.log(num_steps + 1))  # q̃ₜ = -t / ln(C + 1), §4.2
         self.register_buffer("seed", torch.tensor(seed, dtype=torch.int64))
         self.register_buffer("draws", torch.zeros((), dtype=torch.int64))

@@ -33,6 +33,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     hidden_sizes: tuple[int, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     exclude_targets: bool = Field(True, description="hide the links asked for from the neighbourhoods of their own batch")
+    late_decay: bool = Field(False, description="q starts alike at 0 and 1 steps, as in the authors' code")
+    positions_from_neighbour: bool = Field(False, description="steps of a path count from its far end, as in the authors' code")
+    path_score_dropout: bool = Field(False, description="dropout on the scores of a path's steps, as in the authors' code")
     ablation: AblationName = Field("none", description="what the paper's §4.4 takes away")
 
 

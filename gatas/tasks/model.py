@@ -50,7 +50,8 @@ class Model(nn.Module):
         device = None if self.features is None else self.features.device
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.sampler = NeighbourSampler(self.transitions, self.config.sample_size, seed=seed, **self.ablation.sampler())
+            settings = {"seed": seed, "late_decay": self.config.late_decay, **self.ablation.sampler()}
+            self.sampler = NeighbourSampler(self.transitions, self.config.sample_size, **settings)
             self.encoder = Encoder(seed=seed, **self.ablation.encoder(**self._encoder_settings()))
             self.head = self._make_head()
         self.to(device)
@@ -65,7 +66,7 @@ class Model(nn.Module):
             embedding_size = 0 if self.num_features else EMBEDDING_SIZE
         names = (
             "num_steps", "hidden_size", "relation_embedding_size", "neighbour_size", "head_size", "num_heads", "input_noise",
-            "dropout", "path_attention",
+            "dropout", "path_attention", "positions_from_neighbour", "path_score_dropout",
         )  # fmt: skip
         return {
             "feature_size": self.num_features,
@@ -86,9 +87,9 @@ class Model(nn.Module):
         representations: Tensor = self.encoder(target, neighbourhood, self.features, window=window)
         return representations
 
-    def l2_applies(self, name: str) -> bool:
-        """λ is over everything but q̃ and e (DESIGN §1.9)."""
-        return "depth_logits" not in name and "relation_embeddings" not in name
+    def l2_applies(self, name: str, *, to_depth: bool = False) -> bool:
+        """λ is over everything but e and, unless asked for, q̃."""
+        return "relation_embeddings" not in name and (to_depth or "depth_logits" not in name)
 
 
 def _num_features(dataset: Dataset) -> int:

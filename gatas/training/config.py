@@ -28,6 +28,7 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     momentum_decay: float = Field(0.004, ge=0, description="of NAdam's momentum; a large one holds it at 0.9")
     max_norm: float | None = Field(5.0, gt=0, description="gradients are clipped at this norm; none: not at all")
     l2: float = Field(0.0, ge=0, description="λ: weight of half the squared norm of all weights but q and relations")
+    l2_on_depth: bool = Field(False, description="over q too, which pulls it towards all depths alike, as in the authors' code")
     negatives: Literal["once", "each epoch"] = Field("each epoch", description="how often pairs that are no links are drawn")
     monitor: Literal["loss", "metric"] = Field("metric", description="what early stopping looks at, on validation data")
     patience: int = Field(100, ge=1, description="stop after so many epochs without improvement")

@@ -42,7 +42,7 @@ class Learner:
             config.learning_rate,
             momentum_decay=config.momentum_decay,
             max_norm=config.max_norm,
-            l2=[config.l2 if self.model.l2_applies(name) else 0.0 for name in self.parameters],
+            l2=[config.l2 if self.model.l2_applies(name, to_depth=config.l2_on_depth) else 0.0 for name in self.parameters],
             num_models=None if self.num_models == 1 else self.num_models,
         )
         self.best = self.optimiser.values.clone()

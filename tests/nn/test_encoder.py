@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -277,3 +279,24 @@ def test_compiled_and_exported_encoders_give_the_eager_result(graph, path_attent
         torch.testing.assert_close(changed(targets, drawn, features), eager)
         others, again = torch.arange(20, 30), sampler(torch.arange(20, 30))
         torch.testing.assert_close(changed(others, again, features), encoder(others, again, features))
+
+
+def test_the_authors_positions_count_from_the_far_end_of_a_path(graph):
+    """Turned round for paths of two steps, they are what they were for those of one."""
+    targets, features = torch.arange(20), features_of(graph)
+    drawn = NeighbourSampler(Transitions.build(graph, 2), 30)(targets)
+    encoders = [small_encoder(graph, positions_from_neighbour=kind).eval() for kind in (False, True)]
+    encoders[1].load_state_dict(encoders[0].state_dict())
+    ours, theirs = (encoder(targets, drawn, features) for encoder in encoders)
+    near = dataclasses.replace(drawn, mask=drawn.mask & (drawn.path < graph.num_relations))
+    assert not torch.allclose(ours, theirs)
+    torch.testing.assert_close(*(encoder(targets, near, features) for encoder in encoders))
+
+
+def test_dropped_path_scores_change_only_training(graph):
+    targets, features = torch.arange(20), features_of(graph)
+    drawn = NeighbourSampler(Transitions.build(graph, 2), 30)(targets)
+    encoders = [small_encoder(graph, dropout=0.5, path_score_dropout=kind) for kind in (False, True)]
+    encoders[1].load_state_dict(encoders[0].state_dict())
+    assert not torch.allclose(*(encoder.train()(targets, drawn, features) for encoder in encoders))
+    torch.testing.assert_close(*(encoder.eval()(targets, drawn, features) for encoder in encoders))

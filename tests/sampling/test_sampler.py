@@ -183,3 +183,9 @@ def test_a_uniform_sampler_draws_every_candidate_alike_often():
         counts[drawn.node[0].numpy()] += 1
     assert drawn.log_probability.tolist() == [[0.0, 0.0]]
     assert (np.abs(counts / num_draws - 2 / 5) < 5 * (0.4 * 0.6 / num_draws) ** 0.5).all()
+
+
+def test_a_late_decay_starts_with_the_neighbours():
+    table = Transitions.build(Graph.from_edges([0, 1], [1, 2], undirected=True), 2)
+    logits = NeighbourSampler(table, 3, late_decay=True).depth_logits
+    assert logits.tolist() == pytest.approx([0.0, 0.0, -1 / np.log(3)])

@@ -1,0 +1,84 @@
+import json
+
+import pytest
+
+from gatas.errors import ConfigError, TrainingError
+from gatas.experiments import recipes, reproduce, results
+from gatas.experiments.paper import recipes_of, render, update_readme, verdict
+from gatas.experiments.recipes import names, recipe
+from gatas.experiments.tables import TABLES, Cell, Table
+
+TINY = Table("tiny", "Tiny", (Cell("ours", "Digits", "digits", "test.accuracy", 90.0, 1.0),), ("A note.",), seeds=2)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """A table of one quick recipe."""
+    monkeypatch.setitem(TABLES, "tiny", TINY)
+    quick = {"model": {"sample_size": 5, "num_heads": 1, "hidden_size": 8}, "training": {"epochs": 2}}
+    monkeypatch.setitem(recipes.OWN, "digits", quick)
+
+
+def test_every_cell_has_a_recipe():
+    known = set(names())
+    assert all(cell.recipe in known for table in TABLES.values() for cell in table.cells)
+
+
+def test_a_table_is_run_once_and_goes_on_where_it_stopped(tiny, tmp_path):
+    begun = []
+    first = reproduce("tiny", tmp_path, seeds=2, begin=begun.append, device="cpu")
+    found = json.loads((tmp_path / "digits.json").read_text())
+    assert [run["seed"] for run in found["runs"]] == [0, 1] and begun == ["digits"]
+    assert found["sessions"][0]["seconds"] > 0 and found["sessions"][0]["versions"]["torch"]
+    assert "| 2 |" in first and "90.00 ± 1.00" in first
+    reproduce("tiny", tmp_path, seeds=3, device="cpu")
+    again = json.loads((tmp_path / "digits.json").read_text())
+    assert again["runs"][:2] == found["runs"] and [session["seeds"] for session in again["sessions"]] == [[0, 1], [2]]
+
+
+def test_results_of_other_settings_are_never_added_to(tiny, tmp_path, monkeypatch):
+    reproduce("tiny", tmp_path, seeds=1, device="cpu")
+    monkeypatch.setitem(recipes.OWN, "digits", {**recipes.OWN["digits"], "training": {"epochs": 3}})
+    with pytest.raises(TrainingError, match="other settings"):
+        reproduce("tiny", tmp_path, seeds=2, device="cpu")
+
+
+def test_cells_that_were_not_run_say_so(tmp_path):
+    assert render(TABLES["table1"], tmp_path).count("not run yet") == len(TABLES["table1"].cells)
+
+
+@pytest.mark.parametrize(
+    ("mean", "said"), [(90.5, "within one deviation"), (92.0, "2.0 deviations above"), (88.0, "2.0 deviations below")]
+)
+def test_a_verdict_counts_the_papers_deviations(mean, said):
+    assert verdict(TINY.cells[0], mean, 0.3) == said
+
+
+def test_wrong_names_are_answered_with_the_known_ones():
+    with pytest.raises(ConfigError, match="Known: table1"):
+        recipes_of("table9", [])
+    with pytest.raises(ConfigError, match="ppi-base"):
+        recipes_of("table3", ["corra"])
+    with pytest.raises(ConfigError, match="Did you mean citeseer"):
+        recipe("citeseeer")
+    assert recipes_of("table3", ["ppi"]) == ["ppi-base", "ppi-without_transitions", "ppi-without_paths", "ppi-500"]
+
+
+def test_a_table_goes_between_its_marks(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- results: tiny -->\nold\n<!-- end of tiny -->\nafter\n")
+    update_readme(readme, "tiny", "new")
+    assert readme.read_text() == "before\n<!-- results: tiny -->\nnew\n<!-- end of tiny -->\nafter\n"
+    with pytest.raises(ConfigError, match="no marks"):
+        update_readme(readme, "other", "new")
+
+
+def test_the_reference_recipe_has_the_departures_that_change_numbers():
+    paper, reference = recipe("cora"), recipe("cora-reference")
+    assert reference.model.transition_kind == "count" and reference.model.late_decay and reference.training.l2_on_depth
+    assert reference.model.positions_from_neighbour and reference.model.path_score_dropout
+    assert not paper.model.late_decay and paper.model.transition_kind == "walk"
+
+
+def test_a_result_is_rounded_but_not_cut():
+    assert results.values({"runs": [{"test": {"f1": 0.5}}, {"test": {"f1": 1}}]}, "test.f1") == [0.5, 1.0]
