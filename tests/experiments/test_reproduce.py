@@ -25,7 +25,7 @@ def test_every_cell_has_a_recipe():
 
 
 def test_a_table_is_run_once_and_goes_on_where_it_stopped(tiny, tmp_path):
-    begun = []
+    begun: list[str] = []
     first = reproduce("tiny", tmp_path, seeds=2, begin=begun.append, device="cpu")
     found = json.loads((tmp_path / "digits.json").read_text())
     assert [run["seed"] for run in found["runs"]] == [0, 1] and begun == ["digits"]
