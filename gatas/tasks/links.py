@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -137,7 +138,7 @@ class LinkTask:
             raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")
         return {"source": source, "edge_type": edge_type, "target": target, "label": np.zeros(len(source), np.int8)}
 
-    def _numbered(self, source: Ints, edge_type: Ints, target: Ints) -> Ints:
+    def _numbered(self, source: NDArray[Any], edge_type: NDArray[Any], target: NDArray[Any]) -> Ints:
         num_nodes = self.dataset.graph.num_nodes
         numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
         return numbers

@@ -18,7 +18,8 @@ def camps(num_nodes=30, name="camps", seed=0):
     labels = np.arange(num_nodes) % 2
     friends = [generator.choice(np.flatnonzero(labels == own), 3) for own in labels]
     graph = Graph.from_edges(np.repeat(np.arange(num_nodes), 3), np.concatenate(friends), num_nodes=num_nodes, undirected=True)
-    features = generator.normal(size=(num_nodes, 5)).astype(np.float32) + 2 * labels[:, None].astype(np.float32)
+    features = generator.normal(size=(num_nodes, 5)).astype(np.float32)
+    features[:, 0] += 3 * labels
     return Dataset(name, graph, features, labels, thirds(num_nodes), "node classification", ("even", "odd"))
 
 
