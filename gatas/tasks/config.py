@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, PositiveInt, ValidationError
 
 from gatas.errors import ConfigError
 
@@ -30,7 +30,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     path_attention: Literal["linear", "mlp", "none"] = Field(
         "linear", description="f of eq. 1: the paper's, or with a hidden layer"
     )
-    hidden_sizes: tuple[int, ...] = Field((), description="layers between attention heads and classes")
+    hidden_sizes: tuple[PositiveInt, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     exclude_targets: bool = Field(True, description="hide the links asked for from the neighbourhoods of their own batch")
     late_decay: bool = Field(False, description="q starts alike at 0 and 1 steps, as in the authors' code")

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -13,7 +14,7 @@ from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.sampling import Neighbourhood
 from gatas.tasks.batches import Batches, cut, fill, generator_of
-from gatas.tasks.metrics import gatne_protocol, paper_protocol
+from gatas.tasks.metrics import gatne_protocol, mean_logit, paper_protocol
 from gatas.tasks.model import Model
 
 Negatives = Literal["once", "each epoch"]
@@ -70,9 +71,22 @@ class LinkPredictor(Model):
 
 def asked_of_path(dataset: Dataset) -> Ints:
     """Which of the types asked for each path of one step is, forwards or backwards; -1 for none, as for all longer paths."""
-    asked = {name: kind for kind, name in enumerate(dataset.names)}
-    of_relation = [asked.get(name.removesuffix("⁻¹"), -1) for name in dataset.graph.relation_names]
-    return np.array([*of_relation, -1])
+    of_type = [_asked(name.removesuffix("⁻¹"), dataset) for name in dataset.graph.edge_type_names]
+    return np.array([-1, *of_type, -1])
+
+
+def _check_measurable(dataset: Dataset, split: str) -> None:
+    pairs = dataset.splits[split]
+    links, others = (np.unique(pairs.edge_type[pairs.label == label]) for label in (1, 0))
+    if not np.intersect1d(links, others).size:
+        raise GatasError(
+            f"{dataset.name}: no type in the split {split!r} has both links and pairs that are none, so nothing can be "
+            "measured there. Add pairs with label 0, or leave the split out."
+        )
+
+
+def _asked(name: str, dataset: Dataset) -> int:
+    return dataset.names.index(name) if name in dataset.names else -1
 
 
 class LinkTask:
@@ -84,9 +98,18 @@ class LinkTask:
         if dataset.task != "link prediction":
             raise GatasError(f"{dataset.name} is for {dataset.task}; a LinkPredictor needs splits of Pairs.")
         self.dataset, self.splits, self.batch_size, self.negatives = dataset, dataset.splits, batch_size, negatives
-        train = self.splits["train"]
-        self.known = np.unique(self._numbered(train.source, train.edge_type, train.target)[train.label == 1])
+        for name in set(self.splits) - {"train"}:
+            _check_measurable(dataset, name)
+        self.known = self._known_links()
         self.gatne_kinds = [dataset.names.index(name) for name in GATNE_TYPES.get(dataset.name, dataset.names)]
+
+    def _known_links(self) -> Ints:
+        """Training links and the graph's edges, which have both directions where it is undirected."""
+        train, graph = self.splits["train"], self.dataset.graph
+        asked = np.array([_asked(name, self.dataset) for name in graph.edge_type_names], np.int64)
+        kind = asked[graph.edge_type]
+        edges = self._numbered(graph.source, kind, graph.neighbour)[kind >= 0]
+        return np.union1d(self._numbered(train.source, train.edge_type, train.target)[train.label == 1], edges)
 
     def to(self, device: torch.device) -> "LinkTask":
         self.device = device
@@ -103,7 +126,7 @@ class LinkTask:
         return fill(cut(order, self.batch_size), {**columns, "label": columns["label"].astype(np.float32)})
 
     def drawn_negatives(self, generator: np.random.Generator) -> dict[str, Ints]:
-        """For every training link a random pair of nodes, asked for the same type, that is no training link."""
+        """For every training link a random pair of nodes, asked for the same type, that is no link as far as is known."""
         edge_type, num_nodes = self.splits["train"].edge_type, self.dataset.graph.num_nodes
         source, target = generator.integers(num_nodes, size=(2, len(edge_type)))
         for _ in range(100):
@@ -115,7 +138,7 @@ class LinkTask:
             raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")
         return {"source": source, "edge_type": edge_type, "target": target, "label": np.zeros(len(source), np.int8)}
 
-    def _numbered(self, source: Ints, edge_type: Ints, target: Ints) -> Ints:
+    def _numbered(self, source: NDArray[Any], edge_type: NDArray[Any], target: NDArray[Any]) -> Ints:
         num_nodes = self.dataset.graph.num_nodes
         numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
         return numbers
@@ -143,7 +166,7 @@ class LinkTask:
 
     def mean_logits(self, logits: Tensor) -> Tensor:
         """Logits of the mean probability over draws, (R, …)."""
-        return logits[0] if len(logits) == 1 else torch.logit(logits.sigmoid().mean(0))
+        return logits[0] if len(logits) == 1 else mean_logit(logits)
 
     def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
         """Loss and metric of M models, from (M, n) logits of the split's pairs."""

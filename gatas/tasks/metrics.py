@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 NAMES = ("accuracy", "micro_f1", "macro_f1")
 KINDS: tuple[Literal["micro"], Literal["macro"]] = ("micro", "macro")
@@ -69,7 +70,12 @@ def gatne_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any
             threshold = np.sort(own)[-int(wanted.sum())]
             precision, recall, _ = precision_recall_curve(wanted, own)
             rows.append((roc_auc_score(wanted, own), auc(recall, precision), f1_score(wanted, own >= threshold)))
-    return {name: _mean(column) for name, column in zip(("roc_auc", "pr_auc", "f1"), zip(*rows, strict=True), strict=True)}
+    return {name: _mean(row[place] for row in rows) for place, name in enumerate(("roc_auc", "pr_auc", "f1"))}
+
+
+def mean_logit(logits: Tensor) -> Tensor:
+    """The logit of the mean probability over (R, …), finite where a probability rounds to 1."""
+    return F.logsigmoid(logits).logsumexp(0) - F.logsigmoid(-logits).logsumexp(0)
 
 
 def _mean(values: Any) -> float:

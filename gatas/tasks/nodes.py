@@ -12,7 +12,7 @@ from gatas.errors import GatasError
 from gatas.nn import NodeHead
 from gatas.sampling.sampler import Mode
 from gatas.tasks.batches import Batches, cut, fill, generator_of
-from gatas.tasks.metrics import classification_metrics, micro_metric
+from gatas.tasks.metrics import classification_metrics, mean_logit, micro_metric
 from gatas.tasks.model import Model
 
 
@@ -79,7 +79,7 @@ class NodeTask:
         """Logits of the mean probability over draws, (R, …)."""
         if len(logits) == 1:
             return logits[0]
-        return torch.logit(logits.sigmoid().mean(0)) if self.several else logits.log_softmax(-1).logsumexp(0)
+        return mean_logit(logits) if self.several else logits.log_softmax(-1).logsumexp(0)
 
     def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
         """Loss and metric of M models, from (M, n, num_classes) logits of the split's nodes in ascending order."""

@@ -4,13 +4,14 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -19,6 +20,7 @@ from torch import Tensor
 from gatas.datasets import Dataset
 from gatas.errors import TrainingError
 from gatas.graph.saved import graph_fingerprint
+from gatas.graph.storage import fingerprint
 from gatas.training.config import Config
 from gatas.training.learner import Learner
 from gatas.training.stopping import EarlyStopping
@@ -47,7 +49,9 @@ class Checkpoints:
 
     @classmethod
     def of(cls, folder: str | Path | None, config: Config, dataset: Dataset, seeds: list[int]) -> "Checkpoints":
-        return cls(None if folder is None else Path(folder), config, identity_of(config, dataset, seeds))
+        if folder is None:
+            return cls(None, config, {})
+        return cls(Path(folder), config, identity_of(config, dataset, seeds))
 
     def __enter__(self) -> "Checkpoints":
         if self.folder is None:
@@ -59,11 +63,10 @@ class Checkpoints:
             raise TrainingError(f"{self.folder} cannot be written to ({reason(error)}). Choose another folder.") from None
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             self.lock.close()
-            raise TrainingError(
-                f"another training is writing into {self.folder}. Wait for it, or choose another folder."
-            ) from None
+            what = "another training is writing into" if isinstance(error, BlockingIOError) else f"{reason(error)}: no lock in"
+            raise TrainingError(f"{what} {self.folder}. Wait for it, or choose another folder.") from None
         for leftover in self.folder.glob("checkpoints/*.tmp"):
             leftover.unlink()
         return self
@@ -77,7 +80,7 @@ class Checkpoints:
         for path in reversed(self._paths()):
             try:
                 content, tensors = _read(path)
-            except (OSError, SafetensorError, KeyError, ValueError) as error:
+            except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
                 raise TrainingError(f"{path} is damaged ({error}). Remove it to go on from the one before, if any.") from None
             self._check_identity(path, content["identity"])
             with torch.no_grad():
@@ -85,7 +88,7 @@ class Checkpoints:
                     tensor.copy_(tensors[name])
             for name, values in content["stopping"].items():
                 setattr(stopping, name, [tuple(value) for value in values] if name == "best" else values)
-            history.extend(self._history(content["epoch"]))
+            history.extend(self._history(path, content["epoch"]))
             return Position(content["epoch"], content["batch"], tensors["total"])
         self._cut_history(0)
         return Position()
@@ -107,8 +110,10 @@ class Checkpoints:
     def record(self, entry: dict[str, Any]) -> None:
         """Append an epoch to the history."""
         if self.folder is not None:
-            with _writing(self.folder), self.folder.joinpath("history.jsonl").open("a", encoding="utf-8") as file:
+            with _writing(self.folder), self._history_path().open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
+                file.flush()
+                os.fsync(file.fileno())  # a checkpoint after it counts on it
 
     def save_now_and_then(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
         if monotonic() - self.saved >= self.config.checkpoint_seconds:
@@ -146,37 +151,68 @@ class Checkpoints:
                 f"{path} is of another training: {'; '.join(differences)}. Choose another folder, or remove it."
             )
 
-    def _history(self, epochs: int) -> list[dict[str, Any]]:
-        """Entries up to where the checkpoint is; later ones will be written again."""
-        self._cut_history(epochs)
+    def _history_path(self) -> Path:
         assert self.folder is not None
-        path = self.folder / "history.jsonl"
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        return self.folder / "checkpoints" / "history.jsonl"
 
-    def _cut_history(self, epochs: int) -> None:
-        path = None if self.folder is None else self.folder / "history.jsonl"
-        if path is not None and path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()[:epochs]
-            write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+    def _history(self, checkpoint: Path, epochs: int) -> list[dict[str, Any]]:
+        """Entries up to where the checkpoint is; later ones will be written again."""
+        lines = self._cut_history(epochs)
+        if len(lines) < epochs:
+            raise TrainingError(
+                f"{checkpoint} is after {epochs} epochs, but {self._history_path()} tells of {len(lines)}. Remove both to "
+                "begin anew, or bring back what is missing."
+            )
+        return [json.loads(line) for line in lines]
+
+    def _cut_history(self, epochs: int) -> list[str]:
+        if self.folder is None or not self._history_path().exists():
+            return []
+        lines = self._history_path().read_text(encoding="utf-8").splitlines()
+        if len(lines) > epochs:
+            write_whole(self._history_path(), "".join(f"{line}\n" for line in lines[:epochs]).encode())
+        return lines[:epochs]
 
 
 def identity_of(config: Config, dataset: Dataset, seeds: list[int]) -> dict[str, Any]:
     """What makes a training the same training."""
-    training = {name: value for name, value in config.training.model_dump().items() if name not in UNIMPORTANT}
+    free = UNIMPORTANT - ({"epochs"} if config.training.schedule == "cosine" else set())
+    training = {name: value for name, value in config.training.model_dump().items() if name not in free}
     sections = {"model": config.model.model_dump(mode="json"), "training": training}
     settings = {f"{section}.{name}": value for section, values in sections.items() for name, value in values.items()}
-    return {"graph": graph_fingerprint(dataset.graph), "data": dataset.name, "seeds": seeds, **settings}
+    graph, contents = graph_fingerprint(dataset.graph), data_fingerprint(dataset)
+    return {"graph": graph[:16], "data": dataset.name, "its contents": contents[:16], "seeds": seeds, **settings}
+
+
+def data_fingerprint(dataset: Dataset) -> str:
+    """A hash of what a data set holds besides its graph: features, labels and splits."""
+    arrays: dict[str, Any] = {}
+    if isinstance(dataset.features, np.ndarray):
+        arrays["features"] = dataset.features
+    elif dataset.features is not None:
+        arrays |= {f"features.{name}": getattr(dataset.features, name) for name in ("data", "indices", "indptr")}
+    if dataset.labels is not None:
+        arrays["labels"] = dataset.labels
+    for split, rows in dataset.splits.items():
+        columns = {"": rows} if isinstance(rows, np.ndarray) else vars(rows)
+        arrays |= {f"splits.{split}.{name}": column for name, column in columns.items()}
+    return fingerprint(arrays, {"names": list(dataset.names)})
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that after any end there is all of it or what was there before."""
     temporary = path.with_name(path.name + ".tmp")
     with _writing(path.parent):
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()  # half of it is of no use, and takes room
+            raise
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -199,6 +235,8 @@ def _writing(folder: Path) -> Iterator[None]:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     with safe_open(path, framework="pt") as file:
         content = json.loads(file.metadata()["gatas"])
+        if content["format"] != FORMAT:
+            raise ValueError(f"it has format {content['format']}, and this gatas reads {FORMAT}")
         return content, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 

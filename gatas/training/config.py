@@ -55,7 +55,8 @@ class Config(BaseModel, frozen=True, extra="forbid"):
             values = getattr(self, section)
             lines += ["" if lines else None, f"{section}:  # {field.description}"]
             for name, of in type(values).model_fields.items():
-                value = yaml.safe_dump(_plain(getattr(values, name)), default_flow_style=True).removesuffix("\n...\n").strip()
+                value = yaml.safe_dump(_plain(getattr(values, name)), default_flow_style=True, width=float("inf"))
+                value = value.removesuffix("\n...\n").strip()
                 lines.append(f"  {name}: {value}".ljust(36) + f"  # {of.description}")
         return "\n".join(line for line in lines if line is not None) + "\n"
 
@@ -91,7 +92,10 @@ def parsed_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"{text!r} sets nothing; expected section.key=value, such as training.epochs=200.")
-    return key.strip(), yaml.safe_load(value)
+    try:
+        return key.strip(), yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{key.strip()} is {value!r}, which is no YAML ({' '.join(str(error).split())}).") from None
 
 
 def _plain(value: Any) -> Any:

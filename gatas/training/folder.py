@@ -1,6 +1,7 @@
 """The folder of a finished run: config, weights, metrics, history, ids and plots; and a model back from it."""
 
 import json
+import math
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -78,23 +79,27 @@ def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | 
     try:
         about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
         weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
-    except (OSError, ValueError, SafetensorError) as error:
+        name, seed, trained_on = about["data"], about["seed"], about["graph"]
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
     config = load_config(folder / "config.yaml")
     if dataset is None:
         try:
-            dataset = load_dataset(about["data"], data_dir)
+            dataset = load_dataset(name, data_dir)
         except GatasError as error:
             raise TrainingError(f"the data of {folder} is not at hand: {error} Or pass it as dataset.") from None
     found = graph_fingerprint(dataset.graph)
-    if found != about["graph"]:
+    if found != trained_on:
         raise TrainingError(
-            f"{folder} was trained on another graph: {about['data']} with fingerprint {about['graph'][:12]}, but "
+            f"{folder} was trained on another graph: {name} with fingerprint {trained_on[:12]}, but "
             f"{dataset.name} has {found[:12]}. Give the data set that it was trained on."
         )
     kind = LinkPredictor if dataset.task == "link prediction" else NodeClassifier
-    model = kind(dataset, seed=about["seed"], **config.model.model_dump())
-    model.load_state_dict(weights)
+    model = kind(dataset, seed=seed, **config.model.model_dump())
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise TrainingError(f"the weights in {folder} do not fit its config.yaml and {dataset.name} ({error}).") from None
     return model.eval()
 
 
@@ -114,4 +119,11 @@ def _png(figure: Figure) -> bytes:
 
 
 def _json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(_known(content), indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _known(content: Any) -> Any:
+    """JSON has no NaN: what could not be measured is null."""
+    if isinstance(content, dict):
+        return {name: _known(value) for name, value in content.items()}
+    return None if isinstance(content, float) and not math.isfinite(content) else content

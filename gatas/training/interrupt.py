@@ -30,7 +30,10 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Note signals instead of dying of them; a second one is obeyed at once. Only the main thread can."""
+    """Note signals instead of dying of them; a second one is obeyed at once. Only the main thread can.
+
+    One that comes too late to stop anything is obeyed at the end. Signals that are ignored stay so.
+    """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
@@ -38,12 +41,18 @@ def interruptible() -> Iterator[Interrupt]:
 
     def note(number: int, _frame: FrameType | None) -> None:
         interrupt.number = number
-        for known in SIGNALS:
-            signal.signal(known, before[known])
+        put_back()
 
-    before = {known: signal.signal(known, note) for known in SIGNALS}
+    def put_back() -> None:
+        for known, handler in before.items():
+            signal.signal(known, handler)
+
+    before = {known: signal.getsignal(known) or signal.SIG_DFL for known in SIGNALS}
+    before = {known: handler for known, handler in before.items() if handler != signal.SIG_IGN}
+    for known in before:
+        signal.signal(known, note)
     try:
         yield interrupt
     finally:
-        for known in SIGNALS:
-            signal.signal(known, before[known])
+        put_back()
+    interrupt.leave()

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gatas.datasets import Dataset, load_dataset
-from gatas.errors import ConfigError, TrainingError
+from gatas.errors import ConfigError, GatasError, TrainingError
 from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.config import checked
@@ -44,6 +44,7 @@ def fit(
     with those there are. With a `folder` the run can be stopped at any moment and goes on where it was when called again.
     """
     config = Config(data=DataConfig(name=dataset.name), model=model.config, training=checked(TrainingConfig, settings))
+    check_fits(model, dataset)
     if not warm_start:
         model.reset(seed)
     (run,) = _fitted([model], dataset, config, [seed], folder, device, report)
@@ -93,11 +94,22 @@ def _fitted(
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
             weights = learner.weights(number)
             models[number].load_state_dict(weights)
-            history = [entry_of(entry, number) for entry in session.history if entry_of(entry, number)]
+            history = [entry_of(entry, number) for entry in session.history[: own["epochs"]]]
             runs.append(Run(config, seed, own, history, models[number], dataset))
         if folder is not None:
             write_run(runs, Path(folder))
     return runs
+
+
+def check_fits(model: Model, dataset: Dataset) -> None:
+    """Refuse data that the model was not made for."""
+    if isinstance(model, LinkPredictor) != (dataset.task == "link prediction"):
+        raise GatasError(f"{dataset.name} is for {dataset.task}, which a {type(model).__name__} does not learn.")
+    if (model.graph.num_nodes, model.names) != (dataset.graph.num_nodes, dataset.names):
+        raise GatasError(
+            f"the model was made for {model.graph.num_nodes:,} nodes and {', '.join(model.names)}, but {dataset.name} has "
+            f"{dataset.graph.num_nodes:,} and {', '.join(dataset.names)}. Make a model for it."
+        )
 
 
 def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
@@ -115,7 +127,10 @@ def chosen_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigError(f"device is {name!r}, but torch sees no GPU here. Use 'cpu', or 'auto' to take what there is.")
-    return torch.device(name)
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"there is no device {name!r}; expected 'auto', 'cpu' or 'cuda'.") from None
 
 
 @contextmanager
@@ -157,14 +172,15 @@ class Session:
             losses = self.learner.train(batches, position.batch, lambda: interrupt.asked)  # (num_batches, M)
             upcoming = self.batches(epoch + 1)  # while a GPU is still at work
             losses = losses.cpu()
-            self.check(losses, epoch, position.batch, batches, checkpoints)
+            training = perf_counter() - started
+            self.check(losses, position, batches, checkpoints)
             total = position.total + losses.double().sum(0)
             done = position.batch + len(losses)
             if interrupt.asked and done < len(batches):
                 position = Position(epoch, done, total)
                 break
             entry = {"epoch": epoch, "loss": (total / len(batches)).tolist(), **self.validate(epoch)}
-            entry |= {"depth": self.learner.depth().tolist(), "seconds": perf_counter() - started}
+            entry |= {"depth": self.learner.depth().tolist(), "training_seconds": training, "seconds": perf_counter() - started}
             self.history.append(entry)
             checkpoints.record(entry)
             if self.report is not None:
@@ -196,19 +212,24 @@ class Session:
         self.learner.keep_best(self.stopping.report(epoch, scores))
         return columns
 
-    def check(self, losses: torch.Tensor, epoch: int, first: int, batches: Batches, checkpoints: Checkpoints) -> None:
-        """A loss that is no number ends the training; what was good is kept."""
-        wrong = (~torch.isfinite(losses)).nonzero()
+    def check(self, losses: torch.Tensor, position: Position, batches: Batches, checkpoints: Checkpoints) -> None:
+        """A loss that is no number, or weights that are none after the last step, end the training; what was good is kept."""
+        finite = torch.isfinite(losses)
+        finite[-1] &= torch.isfinite(self.learner.optimiser.values).all(1).cpu()
+        learns = torch.tensor(self.stopping.last_epoch) < 0
+        wrong = (~finite & learns).nonzero()
         if not len(wrong):
             return
         batch, model = (int(number) for number in wrong[0])
-        checkpoints.put_back(self.learner, self.stopping, Position(epoch))
-        self.learner.restore_best()
-        column = "target" if "target" in batches.columns else "source"
-        rows = batches.columns[column][first + batch].reshape(-1)[:5].tolist()
+        checkpoints.put_back(self.learner, self.stopping, position)
+        if self.validates:
+            self.learner.restore_best()
+        loss, number = losses[batch, model].item(), position.batch + batch
+        what = "weights became infinite" if math.isfinite(loss) else f"the loss became {loss}"
+        rows = batches.columns["target"][number].reshape(self.learner.num_models, -1)[model, :5].tolist()
         raise TrainingError(
-            f"the loss became {losses[batch, model].item()} in epoch {epoch}, batch {first + batch} (targets {rows}…), seed "
-            f"{self.seeds[model]}. The model has its best weights so far{checkpoints.kept()}. Try a smaller learning_rate."
+            f"{what} in epoch {position.epoch}, batch {number} (targets {rows}…), seed {self.seeds[model]}. The model has its "
+            f"{'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller learning_rate."
         )
 
     def measure(self) -> list[dict[str, Any]]:

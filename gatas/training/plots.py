@@ -18,10 +18,12 @@ def curve_plot(run: Run) -> Figure:
     _line(losses, run, epochs, "valid_loss", "validation", COLOURS[1])
     losses.set(title="Loss", xlabel="epoch")
     losses.legend(frameon=False)
-    metric = next((name for name in run.history[-1] if name.startswith("valid_") and name != "valid_loss"), None)
+    metric: str | None = next((name for name in run.history[-1] if name.startswith("valid_") and name != "valid_loss"), None)
     if metric is not None:
         _line(scores, run, epochs, metric, "validation", COLOURS[1])
         scores.set(title=metric.removeprefix("valid_").replace("_", " "), xlabel="epoch")
+    else:
+        scores.set_visible(False)
     best = run.metrics["best_epoch"]
     for axes in (losses, scores):
         if best >= 0:

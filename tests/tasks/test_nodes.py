@@ -1,0 +1,98 @@
+"""Node classification: losses beside torch's, and what a split of it measures."""
+
+import numpy as np
+import pytest
+import torch
+from pytest import approx
+from torch.nn import functional as F
+
+from gatas.errors import ConfigError, GatasError
+from gatas.tasks import NodeTask
+from tests.tasks.toys import camps, classifier, labelled_graphs, likes
+
+
+def batch_with_padding(num_classes):
+    target, weight = torch.tensor([4, 2, 7, 4, 4]), torch.tensor([1.0, 1, 1, 0, 0])
+    return torch.randn(5, num_classes, generator=torch.Generator().manual_seed(0)), target, weight
+
+
+def test_the_loss_is_torchs_over_nodes_that_count():
+    dataset = camps()
+    logits, target, weight = batch_with_padding(num_classes=2)
+    loss = NodeTask(dataset, 5).loss(logits, target=target, weight=weight)
+    assert loss.item() == approx(F.cross_entropy(logits[:3], torch.tensor(dataset.labels)[target[:3]]).item())
+
+
+def test_the_loss_of_several_labels_is_torchs_over_nodes_that_count():
+    dataset = labelled_graphs()
+    logits, target, weight = batch_with_padding(num_classes=3)
+    loss = NodeTask(dataset, 5).loss(logits, target=target, weight=weight)
+    expected = F.binary_cross_entropy_with_logits(logits[:3], torch.tensor(dataset.labels)[target[:3]].float())
+    assert loss.item() == approx(expected.item())
+
+
+@pytest.mark.parametrize("dataset", [camps(), labelled_graphs()])
+def test_what_is_monitored_is_what_is_measured(dataset):
+    task = NodeTask(dataset, 4)
+    logits = torch.randn(2, len(dataset.splits["valid"]), len(dataset.names), generator=torch.Generator().manual_seed(1))
+    monitored, measured = task.monitor(logits, "valid"), [task.measure(own, "valid") for own in logits]
+    for name in ("loss", task.metric):
+        assert monitored[name].tolist() == approx([own[name] for own in measured])
+
+
+def test_results_are_compared_with_labels_in_the_order_of_nodes():
+    dataset = camps()
+    object.__setattr__(dataset, "splits", {"test": np.array([9, 2, 5])})
+    right = F.one_hot(torch.tensor(dataset.labels[[2, 5, 9]])).float()
+    assert NodeTask(dataset, 4).measure(right, "test")["accuracy"] == 1
+
+
+def test_the_mean_over_draws_is_of_probabilities():
+    logits = torch.randn(4, 6, 3, generator=torch.Generator().manual_seed(2))
+    single = NodeTask(camps(), 4).mean_logits(logits)
+    torch.testing.assert_close(single.softmax(-1), logits.softmax(-1).mean(0))
+    several = NodeTask(labelled_graphs(), 4).mean_logits(logits)
+    torch.testing.assert_close(several.sigmoid(), logits.sigmoid().mean(0))
+
+
+def test_the_mean_of_certain_draws_is_a_number():
+    several = NodeTask(labelled_graphs(), 4).mean_logits(torch.tensor([[[200.0, -200]], [[150, -150]]]))
+    assert torch.isfinite(several).all() and (several[0, 0] > 100) and (several[0, 1] < -100)
+
+
+def test_links_are_no_nodes_to_classify():
+    with pytest.raises(GatasError, match="likes is for link prediction; a NodeClassifier needs labelled nodes"):
+        NodeTask(likes(), 4)
+
+
+def test_weights_are_a_function_of_the_seed():
+    one, same, other = (classifier(camps(), seed=seed).state_dict() for seed in (3, 3, 4))
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert not torch.equal(one["head.output.weight"], other["head.output.weight"])
+
+
+def test_a_model_leaves_torchs_own_random_numbers_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    classifier(camps(), seed=9)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_model_without_features_learns_embeddings_of_the_nodes():
+    dataset = camps()
+    object.__setattr__(dataset, "features", None)
+    assert classifier(dataset, node_embedding_size=None).encoder.inputs.size == 50
+    assert classifier(camps(), node_embedding_size=None).encoder.inputs.size == 8
+
+
+def test_l2_leaves_depth_and_relations_alone():
+    model = classifier(camps())
+    left = {name for name, _ in model.named_parameters() if not model.l2_applies(name)}
+    assert left == {"sampler.depth_logits", "encoder.steps.relation_embeddings.weight"}
+
+
+def test_transitions_of_other_steps_are_refused():
+    given = classifier(camps(), num_steps=1).transitions
+    with pytest.raises(ConfigError, match="transitions of 1 steps were given; the model takes 2"):
+        classifier(camps(), transitions=given)

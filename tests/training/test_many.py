@@ -1,0 +1,97 @@
+"""`fit_many`: each seed's model as `fit` would train it alone."""
+
+import pytest
+import torch
+from pytest import approx
+
+from gatas.errors import ConfigError
+from gatas.training import Config, Run, Runs, fit, fit_many
+from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
+
+CASES = {
+    "classes": (classifier, camps(), {}),
+    "several labels": (classifier, labelled_graphs(), {}),
+    "several graphs": (classifier, labelled_graphs(), {"by_graph": True}),
+    "classes by graph": (classifier, labelled_graphs(several=False), {"by_graph": True}),
+    "links": (predictor, likes(), {}),
+}
+
+
+def config_of(make, **training):
+    model = {**SMALL, "node_embedding_size": 4} if make is predictor else SMALL
+    return Config.model_validate({"model": model, "training": training})
+
+
+def assert_alike(together, alone):
+    assert together.metrics == approx_nested(alone.metrics)
+    assert len(together.history) == len(alone.history)
+    for ours, theirs in zip(together.history, alone.history, strict=True):
+        assert {name: value for name, value in ours.items() if name != "seconds"} == approx_nested(
+            {name: value for name, value in theirs.items() if name != "seconds"}
+        )
+    # The target's part of the attention nearly cancels in the softmax: its gradient is rounding, which Adam magnifies. So
+    # what is said of all nodes is compared, not each weight. (In double precision all weights agree to nine digits.)
+    for ours, theirs in zip(together.model.head.parameters(), alone.model.head.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=2e-4)
+    nodes = torch.arange(alone.model.graph.num_nodes)
+    with torch.no_grad():
+        ours, theirs = (run.model.eval().represent(nodes, mode="all") for run in (together, alone))
+    torch.testing.assert_close(ours, theirs, rtol=1e-2, atol=2e-3)
+
+
+def approx_nested(content):
+    if isinstance(content, dict):
+        return {name: approx_nested(value) for name, value in content.items()}
+    return content if isinstance(content, int) else approx(content, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_models_side_by_side_learn_what_each_learns_alone(case):
+    make, dataset, extra = CASES[case]
+    settings = {"epochs": 4, "batch_size": 3 if extra else 5, "learning_rate": 0.01, **extra}
+    runs = fit_many(config_of(make, **settings), [7, 0, 3], dataset=dataset)
+    assert [run.seed for run in runs] == [7, 0, 3]
+    for run in runs:
+        assert_alike(run, fit(make(dataset), dataset, seed=run.seed, **settings))
+
+
+def test_each_model_stops_on_its_own():
+    dataset = camps()
+    settings = {"epochs": 30, "batch_size": 5, "learning_rate": 0.02, "patience": 2}
+    runs = fit_many(config_of(classifier, **settings), [0, 1, 2], dataset=dataset)
+    assert len({run.metrics["epochs"] for run in runs}) > 1
+    for run in runs:
+        alone = fit(classifier(dataset), dataset, seed=run.seed, **settings)
+        assert run.metrics["epochs"] == len(run.history) == run.metrics["best_epoch"] + 3
+        assert_alike(run, alone)
+
+
+def test_a_single_seed_is_a_fit():
+    settings = {"epochs": 3, "batch_size": 5}
+    (run,) = fit_many(config_of(classifier, **settings), [4], dataset=camps())
+    alone = fit(classifier(camps()), camps(), seed=4, **settings)
+    assert run.metrics == alone.metrics
+    assert all(torch.equal(*both) for both in zip(run.model.parameters(), alone.model.parameters(), strict=True))
+
+
+def test_models_of_a_run_answer_on_their_own():
+    dataset = camps()
+    runs = fit_many(config_of(classifier, epochs=2), [0, 1], dataset=dataset)
+    nodes = torch.arange(5)
+    with torch.no_grad():
+        first, second = (run.model.eval()(nodes, draw=torch.tensor(-1)) for run in runs)
+    assert first.shape == second.shape == (5, 2) and not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("seeds", [[], [1, 1]])
+def test_seeds_must_be_there_and_differ(seeds):
+    with pytest.raises(ConfigError, match="expected one or more, all different"):
+        fit_many(Config(), seeds, dataset=camps())
+
+
+def test_the_mean_and_spread_of_runs_are_those_of_the_sample():
+    runs = Runs([Run(Config(), seed, {"test": {"f1": value}}, [], None, None) for seed, value in enumerate((0.5, 0.7, 0.9))])  # type: ignore[arg-type]
+    assert runs.values("test.f1") == [0.5, 0.7, 0.9]
+    assert (runs.mean("test.f1"), runs.std("test.f1")) == (approx(0.7), approx(0.2))
+    assert Runs(runs.runs[:1]).std("test.f1") == 0
+    assert len(runs) == 3 and runs[1].seed == 1

@@ -1,0 +1,24 @@
+from gatas.training.stopping import EarlyStopping
+
+
+def test_each_model_stops_when_it_has_not_improved_for_a_while():
+    stopping = EarlyStopping(num_models=2, patience=2)
+    reports = [[(0.5,), (0.1,)], [(0.4,), (0.2,)], [(0.5,), (0.2,)], [(0.9,), (0.3,)], [(0.9,), (0.3,)], [(0.9,), (0.2,)]]
+    improved = [stopping.report(epoch, scores) for epoch, scores in enumerate(reports[:3])]
+    assert improved == [[True, True], [False, True], [False, False]]
+    assert stopping.last_epoch == [2, -1] and not stopping.done
+    assert stopping.report(3, reports[3]) == [False, True]  # the first has stopped, so nothing is better for it
+    assert [stopping.report(epoch, reports[epoch]) for epoch in (4, 5)] == [[False, False]] * 2
+    assert (stopping.best, stopping.best_epoch, stopping.last_epoch) == ([(0.5,), (0.3,)], [0, 3], [2, 5]) and stopping.done
+
+
+def test_between_equals_the_later_numbers_decide():
+    stopping = EarlyStopping(num_models=1, patience=1)
+    scores = [(0.5, -2.0), (0.5, -1.0), (0.4, 0.0)]
+    assert [stopping.report(epoch, [score])[0] for epoch, score in enumerate(scores)] == [True, True, False]
+
+
+def test_what_is_no_number_is_no_improvement():
+    stopping = EarlyStopping(num_models=1, patience=2)
+    scores = [(float("nan"),), (float("nan"), 1.0)]
+    assert [stopping.report(epoch, [score])[0] for epoch, score in enumerate(scores)] == [False, False] and stopping.done
