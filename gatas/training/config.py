@@ -90,7 +90,10 @@ def parsed_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"{text!r} sets nothing; expected section.key=value, such as training.epochs=200.")
-    return key.strip(), yaml.safe_load(value)
+    try:
+        return key.strip(), yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ConfigError(f"the value of {text!r} is no YAML; quote it, or check its brackets.") from None
 
 
 def _plain(value: Any) -> Any:
