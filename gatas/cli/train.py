@@ -1,5 +1,6 @@
 """`gatas train`: a model for every seed, from a recipe or a YAML file."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -23,15 +24,24 @@ def train(
     out: Path | None = typer.Option(None, "--out", help="Folder of the run; runs/ and the recipe's name if not given."),
     device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one."),
     seed: int = typer.Option(0, "--seed", help="The first seed."),
+    mlflow: bool = typer.Option(False, "--mlflow", help="Log to MLflow too, to where MLFLOW_TRACKING_URI says."),
+    mlflow_experiment: str = typer.Option("gatas", "--mlflow-experiment", help="MLflow's experiment to log to."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Train, measure and draw. The same command again goes on where it was stopped."""
     from gatas.training import fit_many  # torch: seconds that other commands need not wait
+    from gatas.training.mlflow import MlflowTracker
 
     config, folder = named_config(named, settings), out or Path("runs") / Path(named).stem
-    numbers = range(seed, seed + seeds)
+    numbers = list(range(seed, seed + seeds))
+    tracking: AbstractContextManager[MlflowTracker | None] = nullcontext()
+    if mlflow:
+        tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
     try:
-        runs = fit_many(config, numbers, data_dir=data_dir, folder=folder, device=device, progress=True)
+        with tracking as tracker:
+            runs = fit_many(config, numbers, data_dir=data_dir, folder=folder, device=device, report=tracker, progress=True)
+            if tracker is not None:
+                tracker.finish(runs)
     except (KeyboardInterrupt, SystemExit):
         stderr.print(f"stopped; the same command goes on from what is saved in {folder}", soft_wrap=True)
         raise
@@ -44,8 +54,9 @@ def train(
 def print_runs(runs: "Runs", folder: Path) -> None:
     """Metrics, depth, and where the rest is."""
     epochs = ", ".join(f"{run.metrics['best_epoch'] + 1} of {run.metrics['epochs']}" for run in runs)
-    split = "test" if "test" in runs[0].metrics else "valid"
-    print_metrics(f"{runs[0].dataset.name}, {split} data", [run.metrics[split] for run in runs])
+    split = next((split for split in ("test", "valid") if split in runs[0].metrics), None)
+    if split is not None:
+        print_metrics(f"{runs[0].dataset.name}, {split} data", [run.metrics[split] for run in runs])
     stdout.print(f"Depth q: {readable_depth(depth_of(runs))}", soft_wrap=True)
     stdout.print(f"Best epoch: {epochs}", soft_wrap=True)
     where = folder if len(runs) == 1 else folder / "seed-*"

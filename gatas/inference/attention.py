@@ -67,7 +67,7 @@ def shares_by_path(attention: Attention, others: Tensor) -> dict[int, tuple[floa
     """
     neighbourhood = attention.neighbourhood
     found = neighbourhood.mask & (neighbourhood.node == others.to(neighbourhood.node.device)[:, None])  # (B, S)
-    paths, place = neighbourhood.path[found].unique(return_inverse=True)
+    paths, place = torch.unique(neighbourhood.path[found], return_inverse=True)
     sums = [
         torch.zeros(len(paths), device=place.device).index_add_(0, place, values[found]) / len(others)
         for values in (attention.shares, attention.prior)

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 
 import pytest
 import yaml
@@ -106,10 +107,12 @@ def test_config_list_names_every_recipe(gatas):
         (["train", "digits", "--set", "training.epochs=no"], "training.epochs is False"),
         (["train", "digits", "--set", "epochs=3"], "names no setting"),
         (["train", "digits", "--set", "training.epochs=["], "is no YAML"),
+        (["train", "digits", "--mlflow"], "pip install 'gatas[mlflow]'"),
         (["evaluate", "{folder}"], "holds no finished run"),
         (["evaluate", "{runs}/seed-0", "--split", "tst"], "has no split 'tst'; it has train, valid, test"),
     ],
 )
-def test_errors_are_one_line_and_exit_code_1(gatas, tmp_path, runs, arguments, message):
+def test_errors_are_one_line_and_exit_code_1(gatas, tmp_path, monkeypatch, runs, arguments, message):
+    monkeypatch.setitem(sys.modules, "mlflow", None)  # as if it were not installed
     code, out, err = gatas(*(argument.format(folder=tmp_path, runs=runs) for argument in arguments))
     assert code == 1 and out == "" and err.startswith("error: ") and err.count("\n") == 1 and message in err

@@ -16,7 +16,7 @@ from gatas.transitions.paths import path_of
 def family():
     #   0 ─parent→ 1 ─parent→ 2      0 ─parent→ 3 ─parent→ 2
     graph = Graph.from_edges([0, 1, 0, 3], [1, 2, 3, 2], num_nodes=4, edge_type_names=["parent"], inverse=True)
-    pairs = Pairs([0, 0], [0, 0], [2, 1], [1, 0])
+    pairs = Pairs(np.array([0, 0]), np.array([0, 0]), np.array([2, 1]), np.array([1, 0], np.int8))
     return Dataset("family", graph, None, None, {"train": pairs, "test": pairs}, "link prediction", ("grandparent",))
 
 
