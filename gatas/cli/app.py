@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from gatas import __version__
-from gatas.cli import demo, inspect, reproduce, transitions
+from gatas.cli import configs, demo, evaluate, inspect, reproduce, train, transitions
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
 
@@ -23,13 +23,16 @@ app.command()(demo.demo)
 app.command()(inspect.inspect)
 app.command()(reproduce.reproduce)
 app.add_typer(transitions.app, name="transitions")
+app.add_typer(configs.app, name="config")
+app.command()(train.train)
+app.command()(evaluate.evaluate)
 
 
 @app.callback()
 def gatas(
     version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True, callback=_version),
 ) -> None:
-    """Learn from a sample of typed multi-step neighbours: look at graphs, build their transitions."""
+    """Learn from a sample of typed multi-step neighbours: look at graphs, train models, measure them."""
 
 
 def run() -> None:

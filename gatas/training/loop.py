@@ -20,6 +20,7 @@ from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.folder import write_run
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
+from gatas.training.progress import reporting
 from gatas.training.run import Run, Runs
 from gatas.training.stopping import EarlyStopping
 
@@ -36,18 +37,20 @@ def fit(
     device: str = "auto",
     warm_start: bool = False,
     report: Report | None = None,
+    progress: bool = False,
     **settings: Any,
 ) -> Run:
     """Train a model; its weights are then the best by validation data. `settings` are those of `TrainingConfig`.
 
     A run is a function of data, settings and seed: weights are drawn anew from the seed, unless `warm_start` says to begin
     with those there are. With a `folder` the run can be stopped at any moment and goes on where it was when called again.
+    `progress` shows how it gets on, on standard error.
     """
     config = Config(data=DataConfig(name=dataset.name), model=model.config, training=checked(TrainingConfig, settings))
     check_fits(model, dataset)
     if not warm_start:
         model.reset(seed)
-    (run,) = _fitted([model], dataset, config, [seed], folder, device, report)
+    (run,) = _fitted([model], dataset, config, [seed], folder, device, report, progress)
     return run
 
 
@@ -60,6 +63,7 @@ def fit_many(
     folder: str | Path | None = None,
     device: str = "auto",
     report: Report | None = None,
+    progress: bool = False,
 ) -> Runs:
     """Train one model per seed, all in one program; each as `fit` would train it alone."""
     if not seeds or len(set(seeds)) < len(seeds):
@@ -67,7 +71,7 @@ def fit_many(
     dataset = dataset or load_dataset(config.data.name, data_dir)
     first = make_model(dataset, config, seeds[0])
     others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
-    return Runs(_fitted([first, *others], dataset, config, list(seeds), folder, device, report))
+    return Runs(_fitted([first, *others], dataset, config, list(seeds), folder, device, report, progress))
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
@@ -84,11 +88,13 @@ def _fitted(
     folder: str | Path | None,
     device: str,
     report: Report | None,
+    progress: bool,
 ) -> list[Run]:
     learner = Learner(models, make_task(dataset, config.training), config.training, chosen_device(device))
     session = Session(learner, seeds, report)
     with interruptible() as interrupt, Checkpoints.of(folder, config, dataset, seeds) as checkpoints, exact_products(config):
-        session.learn(checkpoints, interrupt)
+        with reporting(report, progress) as session.report:
+            session.learn(checkpoints, interrupt)
         metrics = session.measure()
         runs = []
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
@@ -246,5 +252,7 @@ class Session:
 
 
 def entry_of(entry: Entry, model: int) -> Entry:
-    """One model's part of an epoch's entry."""
+    """One model's part of an epoch's entry. In the folder of one finished run that is all there is."""
+    if not isinstance(entry["loss"], list):
+        return entry
     return {name: value[model] if isinstance(value, list) else value for name, value in entry.items()}

@@ -2,13 +2,10 @@
 
 import json
 import signal
-import sys
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
-
-from gatas.cli import main
 
 EDGES = "source,target,type,weight\nana,bo,knows,1\nbo,cy,knows,2\nana,cy,likes,1\ncy,cy,likes,1\nana,bo,knows,1\n"
 
@@ -18,21 +15,6 @@ def edges(tmp_path):
     path = tmp_path / "edges.csv"
     path.write_text(EDGES)
     return path
-
-
-@pytest.fixture
-def gatas(monkeypatch, capsys):
-    """Run a command; gives (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["gatas", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "100")
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
-
-    return run
 
 
 def test_inspect_counts_what_is_there(gatas, edges):

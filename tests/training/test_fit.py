@@ -23,7 +23,7 @@ def same(one, other):
 
 
 def without_times(history):
-    return [{name: value for name, value in entry.items() if name != "seconds"} for entry in history]
+    return [{name: value for name, value in entry.items() if not name.endswith("seconds")} for entry in history]
 
 
 def only(dataset, *names):

@@ -1,0 +1,88 @@
+"""`gatas train`: a model for every seed, from a recipe or a YAML file."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gatas.cli.configs import NamedArgument, SetOption, named_config
+from gatas.cli.graphs import DataDirOption
+from gatas.cli.metrics import print_metrics
+from gatas.cli.output import print_json, stderr, stdout
+
+if TYPE_CHECKING:
+    from gatas.training import Runs
+
+
+def train(
+    named: str = NamedArgument,
+    data_dir: Path | None = DataDirOption,
+    seeds: int = typer.Option(1, "--seeds", min=1, help="How many models, each from a seed of its own."),
+    settings: list[str] = SetOption,
+    out: Path | None = typer.Option(None, "--out", help="Folder of the run; runs/ and the recipe's name if not given."),
+    device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one."),
+    seed: int = typer.Option(0, "--seed", help="The first seed."),
+    mlflow: bool = typer.Option(False, "--mlflow", help="Log to MLflow too, to where MLFLOW_TRACKING_URI says."),
+    mlflow_experiment: str = typer.Option("gatas", "--mlflow-experiment", help="MLflow's experiment to log to."),
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Train, measure and draw. The same command again goes on where it was stopped."""
+    from gatas.training import fit_many  # torch: seconds that other commands need not wait
+    from gatas.training.mlflow import MlflowTracker
+
+    config, folder = named_config(named, settings), out or Path("runs") / Path(named).stem
+    numbers = list(range(seed, seed + seeds))
+    tracking: AbstractContextManager[MlflowTracker | None] = nullcontext()
+    if mlflow:
+        tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
+    try:
+        with tracking as tracker:
+            runs = fit_many(config, numbers, data_dir=data_dir, folder=folder, device=device, report=tracker, progress=True)
+            if tracker is not None:
+                tracker.finish(runs)
+    except (KeyboardInterrupt, SystemExit):
+        stderr.print(f"stopped; the same command goes on from what is saved in {folder}", soft_wrap=True)
+        raise
+    if json:
+        print_json(as_json(runs, folder))
+    else:
+        print_runs(runs, folder)
+
+
+def print_runs(runs: "Runs", folder: Path) -> None:
+    """Metrics, depth, and where the rest is."""
+    epochs = ", ".join(f"{run.metrics['best_epoch'] + 1} of {run.metrics['epochs']}" for run in runs)
+    split = next((split for split in ("test", "valid") if split in runs[0].metrics), None)
+    if split is not None:
+        print_metrics(f"{runs[0].dataset.name}, {split} data", [run.metrics[split] for run in runs])
+    stdout.print(f"Depth q: {readable_depth(depth_of(runs))}", soft_wrap=True)
+    stdout.print(f"Best epoch: {epochs}", soft_wrap=True)
+    where = folder if len(runs) == 1 else folder / "seed-*"
+    stdout.print(f"Model, metrics and history: {folder}\nPlots: {where / 'curve.png'}, {where / 'depth.png'}", soft_wrap=True)
+
+
+def depth_of(runs: "Runs") -> list[float]:
+    """q, the mean over seeds."""
+    depths = [run.model.sampler.depth_coefficients.tolist() for run in runs]
+    return [fmean(of_step) for of_step in zip(*depths, strict=True)]
+
+
+def readable_depth(depth: list[float]) -> str:
+    """`itself 0.45, 1 step 0.28, 2 steps 0.19`."""
+    names = ["itself", "1 step", *(f"{step} steps" for step in range(2, len(depth)))]
+    return ", ".join(f"{name} {share:.2f}" for name, share in zip(names, depth, strict=False))
+
+
+def as_json(runs: "Runs", folder: Path) -> dict[str, Any]:
+    """The same as data."""
+    from gatas.training.folder import summary
+
+    return {
+        "folder": str(folder),
+        "data": runs[0].dataset.name,
+        "metrics": summary(runs),
+        "depth": depth_of(runs),
+        "seeds": [{"seed": run.seed, **run.metrics} for run in runs],
+    }

@@ -1,0 +1,76 @@
+"""`attention`: how much of each neighbour, as seen over its path, there is in a node's representation (eq. 3)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from gatas.nn.softmax import masked_softmax
+from gatas.sampling import Neighbourhood
+from gatas.sampling.sampler import Mode
+from gatas.tasks import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """α for B targets, S slots and K heads; adds up to 1 over the slots, and is 0 in unused ones."""
+
+    neighbourhood: Neighbourhood
+    weights: Tensor  # (B, S, K)
+
+    @property
+    def shares(self) -> Tensor:
+        """(B, S): the mean over heads."""
+        return self.weights.mean(-1)
+
+    @property
+    def prior(self) -> Tensor:
+        """(B, S): what the shares would be by the transition probabilities alone, where nothing is learned but depth."""
+        return masked_softmax(self.neighbourhood.log_probability, self.neighbourhood.mask)
+
+
+@torch.no_grad()
+def attention(model: Model, targets: Tensor, *, mode: Mode = "all", draw: int = -1) -> Attention:
+    """The model's exact attention for (B,) targets, by default over every candidate they have."""
+    model.eval()
+    targets = targets.to(model.sampler.depth_logits.device)
+    neighbourhood = model.sampler(targets, draw=draw, mode=mode)
+    inputs, neighbours, index = _seen(model, targets, neighbourhood)
+    layer = model.encoder.neighbours
+    of_target = layer.hidden_of_target(inputs).view(len(inputs), 1, layer.num_heads, layer.hidden_size)  # (B, 1, K, F')
+    of_pair = layer.hidden_of_neighbour(neighbours).view(len(neighbours), layer.num_heads, layer.hidden_size)  # (U, K, F')
+    hidden = F.elu(of_target + of_pair[index])  # (B, S, K, F')
+    logits = torch.einsum("bskf,kf->bks", hidden, layer.score) + neighbourhood.log_probability[:, None]  # (B, K, S)
+    return Attention(neighbourhood, masked_softmax(logits, neighbourhood.mask[:, None]).transpose(1, 2))
+
+
+def _seen(model: Model, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+    """What the encoder gives to its attention: h of the targets, n of pairs, and which pair each slot holds."""
+    given: list[Any] = []
+    hook = model.encoder.neighbours.register_forward_pre_hook(lambda _, arguments: given.extend(arguments))
+    try:
+        model.encoder(targets, neighbourhood, model.features)
+    finally:
+        hook.remove()
+    inputs, neighbours, index = given[:3]
+    if index is None:
+        index = torch.arange(len(neighbours), device=neighbours.device).view_as(neighbourhood.node)
+    return inputs, neighbours, index
+
+
+def shares_by_path(attention: Attention, others: Tensor) -> dict[int, tuple[float, float]]:
+    """Attention that each target pays to one `other` node, by the path that leads there: the share and the prior's.
+
+    Means over the B targets; the largest share first.
+    """
+    neighbourhood = attention.neighbourhood
+    found = neighbourhood.mask & (neighbourhood.node == others.to(neighbourhood.node.device)[:, None])  # (B, S)
+    paths, place = torch.unique(neighbourhood.path[found], return_inverse=True)
+    sums = [
+        torch.zeros(len(paths), device=place.device).index_add_(0, place, values[found]) / len(others)
+        for values in (attention.shares, attention.prior)
+    ]
+    rows = zip(paths.tolist(), *(column.tolist() for column in sums), strict=True)
+    return {path: (share, prior) for path, share, prior in sorted(rows, key=lambda row: -row[1])}
