@@ -78,11 +78,10 @@ def test_a_warm_start_goes_on_from_the_weights_there_are():
 @pytest.mark.parametrize(("make", "dataset", "metric"), [(classifier, camps(), "accuracy"), (predictor, likes(), "roc_auc")])
 def test_training_ends_when_validation_has_not_improved_and_keeps_the_best_weights(make, dataset, metric, monitor):
     run = fit(make(dataset), dataset, epochs=60, batch_size=5, learning_rate=0.05, patience=3, monitor=monitor)
-    watched = f"valid_{metric if monitor == 'metric' else 'loss'}"
-    column, best = [entry[watched] for entry in run.history], run.metrics["best_epoch"]
+    scores = [(entry[f"valid_{metric}"] if monitor == "metric" else 0, -entry["valid_loss"]) for entry in run.history]
+    best = run.metrics["best_epoch"]
     assert len(run.history) == run.metrics["epochs"] == best + 4 < 60
-    assert column[best] == (max(column) if monitor == "metric" else min(column))
-    assert best == column.index(column[best])
+    assert best == scores.index(max(scores))  # of equal metrics the smaller loss
     for name in ("loss", metric):
         assert run.metrics["valid"][name] == approx(run.history[best][f"valid_{name}"])
 

@@ -11,7 +11,7 @@ from gatas.training.stopping import EarlyStopping
 
 
 def entry(epoch, *, epochs=100, patience=10, best=None, last=-1, seeds=(0,), **more):
-    stopping = EarlyStopping(len(seeds), patience, True)
+    stopping = EarlyStopping(len(seeds), patience)
     stopping.best_epoch = [epoch if best is None else best] * len(seeds)
     stopping.last_epoch = [last, *[-1] * (len(seeds) - 1)]
     measured = {"loss": [0.5] * len(seeds), "valid_loss": [0.6] * len(seeds), "valid_accuracy": [0.75] * len(seeds)}

@@ -1,9 +1,10 @@
-from gatas.training.stopping import EarlyStopping
+from gatas.training.stopping import EarlyStopping, Score
 
 
 def test_each_model_stops_when_it_has_not_improved_for_a_while():
     stopping = EarlyStopping(num_models=2, patience=2)
-    reports = [[(0.5,), (0.1,)], [(0.4,), (0.2,)], [(0.5,), (0.2,)], [(0.9,), (0.3,)], [(0.9,), (0.3,)], [(0.9,), (0.2,)]]
+    columns = (0.5, 0.4, 0.5, 0.9, 0.9, 0.9), (0.1, 0.2, 0.2, 0.3, 0.3, 0.2)
+    reports: list[list[Score]] = [[(one,), (other,)] for one, other in zip(*columns, strict=True)]
     improved = [stopping.report(epoch, scores) for epoch, scores in enumerate(reports[:3])]
     assert improved == [[True, True], [False, True], [False, False]]
     assert stopping.last_epoch == [2, -1] and not stopping.done
@@ -14,11 +15,11 @@ def test_each_model_stops_when_it_has_not_improved_for_a_while():
 
 def test_between_equals_the_later_numbers_decide():
     stopping = EarlyStopping(num_models=1, patience=1)
-    scores = [(0.5, -2.0), (0.5, -1.0), (0.4, 0.0)]
+    scores: list[Score] = [(0.5, -2.0), (0.5, -1.0), (0.4, 0.0)]
     assert [stopping.report(epoch, [score])[0] for epoch, score in enumerate(scores)] == [True, True, False]
 
 
 def test_what_is_no_number_is_no_improvement():
     stopping = EarlyStopping(num_models=1, patience=2)
-    scores = [(float("nan"),), (float("nan"), 1.0)]
+    scores: list[Score] = [(float("nan"),), (float("nan"), 1.0)]
     assert [stopping.report(epoch, [score])[0] for epoch, score in enumerate(scores)] == [False, False] and stopping.done
