@@ -159,7 +159,11 @@ class LinkTask:
         """These nodes, which are represented once however many pairs they are in."""
         return fill(cut(self.nodes_of(name), batch_size), {"target": np.arange(self.dataset.graph.num_nodes)})
 
-    def loss(self, logits: Tensor, label: Tensor, weight: Tensor, **_: Tensor) -> Tensor:
+    def objective(self, model: Model, weight: Tensor, **given: Tensor) -> Tensor:
+        """What a step makes smaller."""
+        return self.loss(model(**given).float(), given["label"], weight)
+
+    def loss(self, logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
         """The mean over a batch's pairs, of the type asked for only."""
         losses = F.binary_cross_entropy_with_logits(logits, label, reduction="none")
         return (losses * weight).sum() / weight.sum()

@@ -8,10 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gatas.datasets import Dataset
-from gatas.errors import GatasError
+from gatas.errors import ConfigError, GatasError
 from gatas.nn import NodeHead
 from gatas.sampling.sampler import Mode
 from gatas.tasks.batches import Batches, cut, fill, generator_of
+from gatas.tasks.consistency import Consistency
 from gatas.tasks.metrics import classification_metrics, mean_logit, micro_metric
 from gatas.tasks.model import Model
 
@@ -37,12 +38,14 @@ class NodeClassifier(Model):
 class NodeTask:
     """Batches, loss and metrics of node classification."""
 
-    def __init__(self, dataset: Dataset, batch_size: int, *, by_graph: bool = False) -> None:
+    def __init__(
+        self, dataset: Dataset, batch_size: int, *, by_graph: bool = False, consistency: Consistency | None = None
+    ) -> None:
         if dataset.labels is None or dataset.task == "link prediction":
             raise GatasError(f"{dataset.name} is for {dataset.task}; a NodeClassifier needs labelled nodes.")
         self.several = dataset.task == "multi-label node classification"
         self.metric = "micro_f1" if self.several else "accuracy"
-        self.splits, self.batch_size = dataset.splits, batch_size
+        self.splits, self.batch_size, self.consistency = dataset.splits, batch_size, consistency
         labels = torch.from_numpy(np.array(dataset.labels))
         self.labels = labels.float() if self.several else labels.long()
         graph_id = dataset.graph.graph_id if by_graph else None
@@ -50,6 +53,18 @@ class NodeTask:
         self.columns: dict[str, Any] = {"target": np.arange(dataset.graph.num_nodes)}
         if self.graph_id is not None and (np.diff(self.graph_id) >= 0).all():
             self.columns["first_node"] = np.searchsorted(self.graph_id, self.graph_id)
+        if consistency is not None:
+            self._look_at_others(dataset)
+
+    def _look_at_others(self, dataset: Dataset) -> None:
+        """Batches will also hold nodes whose labels are not `known`."""
+        if self.several or self.graph_id is not None:
+            raise ConfigError("consistency is for nodes with one class each and batches of all graphs: set it to 0.")
+        train, graph_id = np.asarray(self.splits["train"]), dataset.graph.graph_id
+        others = np.ones(dataset.graph.num_nodes, np.bool_) if graph_id is None else np.isin(graph_id, graph_id[train])
+        others[train] = False  # of graphs that are trained on: test graphs stay unseen
+        self.others = np.flatnonzero(others)
+        self.columns["known"] = np.isin(self.columns["target"], train).astype(np.float32)
 
     def to(self, device: torch.device) -> "NodeTask":
         self.labels = self.labels.to(device)
@@ -61,14 +76,26 @@ class NodeTask:
         batches = cut(generator.permutation(self.splits["train"]), self.batch_size, self.graph_id)
         if self.graph_id is not None:
             batches = [batches[k] for k in generator.permutation(len(batches))]
+        if self.consistency is not None:
+            count = min(self.consistency.nodes, len(self.others))
+            batches = [np.concatenate([batch, generator.choice(self.others, count, replace=False)]) for batch in batches]
         return fill(batches, self.columns)
 
     def split(self, name: str, batch_size: int) -> Batches:
         return fill(cut(np.asarray(self.splits[name]), batch_size, self.graph_id), self.columns)
 
-    def loss(self, logits: Tensor, target: Tensor, weight: Tensor, **_: Tensor) -> Tensor:
+    def objective(self, model: Model, target: Tensor, weight: Tensor, known: Tensor | None = None, **given: Tensor) -> Tensor:
+        """What a step makes smaller."""
+        if self.consistency is None:
+            return self.loss(model(target, **given).float(), target, weight)
+        logits = torch.stack([model(target, **given).float() for _ in range(self.consistency.draws)])  # (R, B, classes)
+        assert known is not None
+        losses = [self.loss(own, target, weight * known) for own in logits]
+        return torch.stack(losses).mean() + self.consistency.loss(logits, weight)
+
+    def loss(self, logits: Tensor, target: Tensor, weight: Tensor) -> Tensor:
         """The mean over a batch's nodes (and labels)."""
-        return (self._losses(logits, self.labels[target]) * weight).sum() / weight.sum()
+        return (self._losses(logits, self.labels[target].clamp_min(0)) * weight).sum() / weight.sum()
 
     def _losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         if self.several:

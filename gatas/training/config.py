@@ -30,6 +30,10 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     l2: float = Field(0.0, ge=0, description="λ: weight of half the squared norm of all weights but q and relations")
     l2_on_depth: bool = Field(False, description="over q too, which pulls it towards all depths alike, as in the authors' code")
     negatives: Literal["once", "each epoch"] = Field("each epoch", description="how often pairs that are no links are drawn")
+    consistency: float = Field(0.0, ge=0, description="weight of agreement between draws, on nodes without labels too; 0: none")
+    consistency_draws: int = Field(2, ge=2, description="how often each node of a step is then looked at")
+    consistency_nodes: int = Field(500, ge=0, description="how many nodes without labels a step then holds")
+    temperature: float = Field(0.5, gt=0, le=1, description="how much the mean of the draws is then sharpened; 1: not at all")
     monitor: Literal["loss", "metric"] = Field("metric", description="what early stopping looks at, on validation data")
     patience: int = Field(100, ge=1, description="stop after so many epochs without improvement")
     evaluation_mode: Literal["sample", "top", "all"] = Field(

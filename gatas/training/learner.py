@@ -70,7 +70,7 @@ class Learner:
         return losses.detach()
 
     def _loss(self, model: Model, batch: Batch) -> Tensor:
-        return self.task.loss(model(**{name: column for name, column in batch.items() if name != "weight"}).float(), **batch)
+        return self.task.objective(model, **batch)
 
     @torch.no_grad()
     def predict(self, split: str) -> Tensor:
@@ -97,7 +97,7 @@ class Learner:
 
     def _evaluated(self, batch: Batch) -> Tensor:
         def work(model: Model, batch: Batch) -> Tensor:
-            given = {name: column for name, column in batch.items() if name != "weight"}
+            given = {name: column for name, column in batch.items() if name not in ("weight", "known")}
             ask = model.represent if isinstance(model, LinkPredictor) else model
             return ask(**given, draw=self.draw, mode=self.config.evaluation_mode)
 

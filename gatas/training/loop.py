@@ -15,6 +15,7 @@ from gatas.errors import ConfigError, GatasError, TrainingError
 from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.config import checked
+from gatas.tasks.consistency import Consistency
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.folder import write_run
@@ -124,7 +125,10 @@ def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
         raise TrainingError(f"{dataset.name} has no split 'train'; expected what to learn from under that name.")
     if dataset.task == "link prediction":
         return LinkTask(dataset, config.batch_size, negatives=config.negatives)
-    return NodeTask(dataset, config.batch_size, by_graph=config.by_graph)
+    consistency = None
+    if config.consistency:
+        consistency = Consistency(config.consistency, config.consistency_draws, config.consistency_nodes, config.temperature)
+    return NodeTask(dataset, config.batch_size, by_graph=config.by_graph, consistency=consistency)
 
 
 def chosen_device(name: str) -> torch.device:

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from gatas.errors import ConfigError, GatasError
 from gatas.tasks import NodeTask
+from gatas.tasks.consistency import Consistency
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes
 
 
@@ -96,3 +97,29 @@ def test_transitions_of_other_steps_are_refused():
     given = classifier(camps(), num_steps=1).transitions
     with pytest.raises(ConfigError, match="transitions of 1 steps were given; the model takes 2"):
         classifier(camps(), transitions=given)
+
+
+def test_agreement_is_of_what_draws_say_and_pulls_towards_their_sharpened_mean():
+    consistency = Consistency(weight=2.0, draws=2, nodes=0, temperature=0.5)
+    same = torch.tensor([[[0.0, 0.0]], [[0.0, 0.0]]])
+    assert consistency.loss(same, torch.ones(1)) == 0  # evenly unsure, and so is the mean, however sharp
+    apart = torch.tensor([[[20.0, 0.0]], [[0.0, 20.0]]])  # each certain, of different classes: both 1/2 from the mean
+    torch.testing.assert_close(consistency.loss(apart, torch.ones(1)), torch.tensor(2 * 0.5))
+    unsure = torch.tensor([[[0.6, 0.4]], [[0.6, 0.4]]]).log().requires_grad_()
+    consistency.loss(unsure, torch.ones(1)).backward()
+    assert unsure.grad is not None and unsure.grad[0, 0, 0] < 0  # the likelier class is to become likelier still
+
+
+def test_a_step_looks_at_nodes_without_their_labels():
+    dataset = camps()
+    task = NodeTask(dataset, 100, consistency=Consistency(1.0, 2, 4, 0.5))
+    batch = task.epoch(0, 0).columns
+    known = np.isin(batch["target"], dataset.splits["train"])
+    assert (batch["known"] == known).all() and (~known).sum() == 4
+    others = [set(task.epoch(0, number).columns["target"][0][-4:]) for number in range(5)]
+    assert len({frozenset(own) for own in others}) > 1
+
+
+def test_agreement_is_refused_where_it_has_no_meaning():
+    with pytest.raises(ConfigError, match="consistency"):
+        NodeTask(labelled_graphs(), 5, consistency=Consistency(1.0, 2, 4, 0.5))
