@@ -183,3 +183,15 @@ def test_a_uniform_sampler_draws_every_candidate_alike_often():
         counts[drawn.node[0].numpy()] += 1
     assert drawn.log_probability.tolist() == [[0.0, 0.0]]
     assert (np.abs(counts / num_draws - 2 / 5) < 5 * (0.4 * 0.6 / num_draws) ** 0.5).all()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("mode", ["sample", "top"])
+def test_a_depth_that_is_no_number_draws_what_there_is_and_gives_itself_away(value, mode):
+    graph = random_graph(60, 400, 2, seed=3)
+    sampler = NeighbourSampler(Transitions.build(graph, 2), 5)
+    with torch.no_grad():
+        sampler.depth_logits.fill_(value)
+    drawn = sampler(torch.arange(60), mode=mode)
+    assert ((drawn.node >= 0) & (drawn.node < 60)).all()
+    assert drawn.log_probability[drawn.mask].isnan().all()
