@@ -6,8 +6,10 @@ import pytest
 import torch
 from pytest import approx
 
-from gatas.errors import ConfigError
+from gatas.errors import ConfigError, TrainingError
+from gatas.tasks import NodeTask
 from gatas.training import Config, Run, Runs, fit, fit_many
+from gatas.training.learner import Learner
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
 
 CASES = {
@@ -97,3 +99,23 @@ def test_the_mean_and_spread_of_runs_are_those_of_the_sample():
     assert runs.mean("test.f1") == approx(0.7) and runs.std("test.f1") == approx(0.2)
     assert Runs(runs.runs[:1]).std("test.f1") == 0
     assert len(runs) == 3 and runs[1].seed == 1
+
+
+@pytest.mark.parametrize(("wrong", "stops"), [(0, False), (1, True)])
+def test_a_model_that_has_stopped_may_go_wrong_while_others_learn(monkeypatch, wrong, stops):
+    train, epochs = Learner.train, iter(range(100))
+
+    def gone_wrong(self, *args):
+        losses = train(self, *args)
+        losses[:, wrong] = float("nan") if next(epochs) == 3 else losses[:, wrong]
+        return losses
+
+    scores = iter([[0.5, 0.1], [0.4, 0.2], [0.4, 0.3], [0.4, 0.4], [0.4, 0.5]])  # with a patience of 1 the first soon stops
+    monkeypatch.setattr(NodeTask, "monitor", lambda *_: {"loss": torch.ones(2), "accuracy": torch.tensor(next(scores))})
+    monkeypatch.setattr(Learner, "train", gone_wrong)
+    config = config_of(classifier, epochs=5, batch_size=5, patience=1)
+    if stops:
+        with pytest.raises(TrainingError, match=r"the loss became nan in epoch 3, batch 0 \(targets .*\), seed 9"):
+            fit_many(config, [4, 9], dataset=camps(), device="cpu")
+    else:
+        assert [run.metrics["epochs"] for run in fit_many(config, [4, 9], dataset=camps(), device="cpu")] == [2, 5]
