@@ -40,7 +40,7 @@ def draw_samples(
     out_node, out_path = targets.new_zeros(shape), targets.new_zeros(shape)
     step, chance = torch.zeros(shape, dtype=torch.int8), torch.ones(shape, dtype=torch.float32)
     count = torch.zeros(targets.shape, dtype=torch.int64)
-    depth = torch.softmax(depth_logits.double(), dim=-1).float().double()
+    depth = torch.softmax(depth_logits.double(), dim=-1).float().double().nan_to_num(0.0)  # which has no place in an order
     table = [column.numpy() for column in (indptr, node, path, probability)]
     for model in range(len(targets)):
         rows = [column[model].contiguous().numpy() for column in (positions, targets)]

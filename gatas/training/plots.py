@@ -3,6 +3,7 @@
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from gatas.training.run import Run
 
@@ -12,22 +13,21 @@ COLOURS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#97bbf5", "#9
 def curve_plot(run: Run) -> Figure:
     """Loss and validation metric over epochs, with the epoch whose weights were kept."""
     figure = Figure(figsize=(8, 4.5), layout="constrained")
-    losses, scores = figure.subplots(1, 2)
+    metric: str | None = next((name for name in run.history[-1] if name.startswith("valid_") and name != "valid_loss"), None)
+    losses, *others = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0]
     epochs = [entry["epoch"] + 1 for entry in run.history]
     _line(losses, run, epochs, "loss", "training", COLOURS[0])
     _line(losses, run, epochs, "valid_loss", "validation", COLOURS[1])
     losses.set(title="Loss", xlabel="epoch")
     losses.legend(frameon=False)
-    metric: str | None = next((name for name in run.history[-1] if name.startswith("valid_") and name != "valid_loss"), None)
-    if metric is not None:
-        _line(scores, run, epochs, metric, "validation", COLOURS[1])
-        scores.set(title=metric.removeprefix("valid_").replace("_", " "), xlabel="epoch")
-    else:
-        scores.set_visible(False)
+    for scores in others:
+        _line(scores, run, epochs, str(metric), "validation", COLOURS[1])
+        scores.set(title=str(metric).removeprefix("valid_").replace("_", " "), xlabel="epoch")
     best = run.metrics["best_epoch"]
-    for axes in (losses, scores):
+    for axes in (losses, *others):
         if best >= 0:
             axes.axvline(best + 1, color=COLOURS[7], linewidth=1, linestyle="--")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(f"{run.dataset.name}, seed {run.seed}" + (f": best after epoch {best + 1}" if best >= 0 else ""))
     return figure
@@ -35,7 +35,8 @@ def curve_plot(run: Run) -> Figure:
 
 def _line(axes: Any, run: Run, epochs: list[int], name: str, label: str, colour: str) -> None:
     if name in run.history[-1]:
-        axes.plot(epochs, [entry[name] for entry in run.history], label=label, color=colour, linewidth=1.5)
+        marker = "o" if len(epochs) == 1 else None  # which has no line
+        axes.plot(epochs, [entry[name] for entry in run.history], label=label, color=colour, linewidth=1.5, marker=marker)
 
 
 def depth_plot(run: Run) -> Figure:
@@ -43,12 +44,16 @@ def depth_plot(run: Run) -> Figure:
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     epochs = [entry["epoch"] + 1 for entry in run.history]
-    bands = list(zip(*(entry["depth"] for entry in run.history), strict=True))
+    depths = [entry["depth"] for entry in run.history]
+    if len(epochs) == 1:  # which has no width
+        epochs, depths = [epochs[0] - 0.5, epochs[0] + 0.5], depths * 2
+    bands = list(zip(*depths, strict=True))
     labels = ["itself", *(f"{step} step{'s' if step > 1 else ''} away" for step in range(1, len(bands)))]
     axes.stackplot(epochs, *bands, labels=labels, colors=COLOURS, alpha=0.85)
-    if len(epochs) > 1:
-        axes.set(xlim=(epochs[0], epochs[-1]))
-    axes.set(ylim=(0, 1), xlabel="epoch", ylabel="q", title=f"How far {run.dataset.name} is looked at")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set(
+        xlim=(epochs[0], epochs[-1]), ylim=(0, 1), xlabel="epoch", ylabel="q", title=f"How far {run.dataset.name} is looked at"
+    )
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, reverse=True)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

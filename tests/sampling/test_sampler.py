@@ -189,3 +189,15 @@ def test_a_late_decay_starts_with_the_neighbours():
     table = Transitions.build(Graph.from_edges([0, 1], [1, 2], undirected=True), 2)
     logits = NeighbourSampler(table, 3, late_decay=True).depth_logits
     assert logits.tolist() == pytest.approx([0.0, 0.0, -1 / np.log(3)])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("mode", ["sample", "top"])
+def test_a_depth_that_is_no_number_draws_what_there_is_and_gives_itself_away(value, mode):
+    graph = random_graph(60, 400, 2, seed=3)
+    sampler = NeighbourSampler(Transitions.build(graph, 2), 5)
+    with torch.no_grad():
+        sampler.depth_logits.fill_(value)
+    drawn = sampler(torch.arange(60), mode=mode)
+    assert ((drawn.node >= 0) & (drawn.node < 60)).all()
+    assert drawn.log_probability[drawn.mask].isnan().all()

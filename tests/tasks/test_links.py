@@ -52,7 +52,7 @@ def test_pairs_that_came_with_the_data_are_taken_as_they_are():
 def test_where_all_pairs_are_links_there_are_no_others_to_draw():
     source, target = np.nonzero(~np.eye(4, dtype=bool))
     graph = Graph.from_edges(source, target)
-    train = Pairs(source, np.zeros(12, int), target, np.ones(12))
+    train = Pairs(source, np.zeros(12, int), target, np.ones(12, np.int8))
     whole = Dataset("whole", graph, None, None, {"train": train}, "link prediction", ("0",))
     with pytest.raises(GatasError, match="nearly all pairs of nodes are links"):
         LinkTask(whole, 4).epoch(0, 0)

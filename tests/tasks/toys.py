@@ -1,12 +1,14 @@
 """Small data sets that can be learned in a second."""
 
+from typing import Any
+
 import numpy as np
 
 from gatas.datasets import Dataset, Pairs
 from gatas.graph import Graph
 from gatas.tasks import LinkPredictor, NodeClassifier
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "num_steps": 2, "sample_size": 6, "hidden_size": 8, "neighbour_size": 8, "head_size": 4, "num_heads": 2, "dropout": 0.1,
     "input_noise": 0.1, "relation_embedding_size": 4, "pair_hidden_size": 8,
 }  # fmt: skip
@@ -59,7 +61,7 @@ def likes(**direction):
     source, kind, target = np.array(edges).T
     graph = Graph.from_edges(source, target, kind, edge_type_names=["likes", "knows"], **(direction or {"inverse": True}))
     splits = {
-        "train": Pairs(source, kind, target, np.ones(len(source))),
+        "train": Pairs(source, kind, target, np.ones(len(source), np.int8)),
         "valid": pairs((0, 0, 2, 1), (3, 0, 5, 1), (0, 0, 7, 0), (3, 0, 10, 0), (6, 1, 1, 0)),
         "test": pairs((6, 0, 8, 1), (9, 0, 11, 1), (6, 0, 1, 0), (9, 0, 3, 0)),
     }

@@ -37,6 +37,12 @@ def test_a_config_reads_back_as_it_was_written(
     assert load_config(path) == config
 
 
+@pytest.mark.parametrize("name", ["a long name of my own data, " * 9, "yes", "3", "# none", "a: b", "…"])
+def test_an_odd_name_reads_back_as_it_was_written(tmp_path, name):
+    config = Config.model_validate({"data": {"name": name}})
+    assert loaded(tmp_path, config.to_yaml()) == config
+
+
 def test_every_setting_is_explained_where_it_is_written():
     lines = [line for line in Config().to_yaml().splitlines() if line.strip()]
     assert len(lines) == 3 + sum(len(type(part).model_fields) for part in (Config().data, Config().model, Config().training))

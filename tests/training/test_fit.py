@@ -1,5 +1,7 @@
 """`fit`: a function of data, settings and seed, that ends with the best weights."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from gatas.tasks import NodeTask
 from gatas.training import fit
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
-QUICK = {"epochs": 4, "batch_size": 4, "learning_rate": 0.01}
+QUICK: dict[str, Any] = {"epochs": 4, "batch_size": 4, "learning_rate": 0.01}
 
 
 def weights(model):
@@ -130,17 +132,10 @@ def test_several_draws_are_averaged_as_probabilities():
 
 
 def test_the_rate_falls_along_a_cosine_if_asked_to():
-    dataset, rates = camps(), {}
-    for schedule in ("constant", "cosine"):
-        ends = []
-        fit(
-            classifier(dataset),
-            dataset,
-            schedule=schedule,
-            report=lambda entry, ends=ends: ends.append(entry["loss"][0]),
-            **{**QUICK, "epochs": 6},
-        )
-        rates[schedule] = ends
+    rates = {
+        schedule: [entry["loss"] for entry in fit(classifier(camps()), camps(), schedule=schedule, **QUICK).history]
+        for schedule in ("constant", "cosine")
+    }
     assert rates["constant"][0] == rates["cosine"][0]  # the first epoch has the whole rate
     assert rates["constant"][1:] != rates["cosine"][1:]
 
@@ -157,7 +152,7 @@ def test_the_last_epochs_of_a_cosine_hardly_move():
 
 
 def test_progress_is_reported_epoch_by_epoch():
-    seen = []
+    seen: list[dict[str, Any]] = []
     fit(classifier(camps()), camps(), report=seen.append, **QUICK)
     assert [entry["epoch"] for entry in seen] == [0, 1, 2, 3]
     assert {"loss", "valid_loss", "valid_accuracy", "depth", "seconds", "seeds", "epochs"} <= set(seen[0])

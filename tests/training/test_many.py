@@ -1,11 +1,15 @@
 """`fit_many`: each seed's model as `fit` would train it alone."""
 
+from typing import Any
+
 import pytest
 import torch
 from pytest import approx
 
-from gatas.errors import ConfigError
+from gatas.errors import ConfigError, TrainingError
+from gatas.tasks import NodeTask
 from gatas.training import Config, Run, Runs, fit, fit_many
+from gatas.training.learner import Learner
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
 
 CASES = {
@@ -48,7 +52,7 @@ def approx_nested(content):
 @pytest.mark.parametrize("case", CASES)
 def test_models_side_by_side_learn_what_each_learns_alone(case):
     make, dataset, extra = CASES[case]
-    settings = {"epochs": 4, "batch_size": 3 if extra else 5, "learning_rate": 0.01, **extra}
+    settings: dict[str, Any] = {"epochs": 4, "batch_size": 3 if extra else 5, "learning_rate": 0.01, **extra}
     runs = fit_many(config_of(make, **settings), [7, 0, 3], dataset=dataset)
     assert [run.seed for run in runs] == [7, 0, 3]
     for run in runs:
@@ -57,7 +61,7 @@ def test_models_side_by_side_learn_what_each_learns_alone(case):
 
 def test_each_model_stops_on_its_own():
     dataset = camps()
-    settings = {"epochs": 30, "batch_size": 5, "learning_rate": 0.02, "patience": 2}
+    settings: dict[str, Any] = {"epochs": 30, "batch_size": 5, "learning_rate": 0.02, "patience": 2}
     runs = fit_many(config_of(classifier, **settings), [0, 1, 2], dataset=dataset)
     assert len({run.metrics["epochs"] for run in runs}) > 1
     for run in runs:
@@ -67,7 +71,7 @@ def test_each_model_stops_on_its_own():
 
 
 def test_a_single_seed_is_a_fit():
-    settings = {"epochs": 3, "batch_size": 5}
+    settings: dict[str, Any] = {"epochs": 3, "batch_size": 5}
     (run,) = fit_many(config_of(classifier, **settings), [4], dataset=camps())
     alone = fit(classifier(camps()), camps(), seed=4, **settings)
     assert run.metrics == alone.metrics
@@ -92,6 +96,26 @@ def test_seeds_must_be_there_and_differ(seeds):
 def test_the_mean_and_spread_of_runs_are_those_of_the_sample():
     runs = Runs([Run(Config(), seed, {"test": {"f1": value}}, [], None, None) for seed, value in enumerate((0.5, 0.7, 0.9))])  # type: ignore[arg-type]
     assert runs.values("test.f1") == [0.5, 0.7, 0.9]
-    assert (runs.mean("test.f1"), runs.std("test.f1")) == (approx(0.7), approx(0.2))
+    assert runs.mean("test.f1") == approx(0.7) and runs.std("test.f1") == approx(0.2)
     assert Runs(runs.runs[:1]).std("test.f1") == 0
     assert len(runs) == 3 and runs[1].seed == 1
+
+
+@pytest.mark.parametrize(("wrong", "stops"), [(0, False), (1, True)])
+def test_a_model_that_has_stopped_may_go_wrong_while_others_learn(monkeypatch, wrong, stops):
+    train, epochs = Learner.train, iter(range(100))
+
+    def gone_wrong(self, *args):
+        losses = train(self, *args)
+        losses[:, wrong] = float("nan") if next(epochs) == 3 else losses[:, wrong]
+        return losses
+
+    scores = iter([[0.5, 0.1], [0.4, 0.2], [0.4, 0.3], [0.4, 0.4], [0.4, 0.5]])  # with a patience of 1 the first soon stops
+    monkeypatch.setattr(NodeTask, "monitor", lambda *_: {"loss": torch.ones(2), "accuracy": torch.tensor(next(scores))})
+    monkeypatch.setattr(Learner, "train", gone_wrong)
+    config = config_of(classifier, epochs=5, batch_size=5, patience=1)
+    if stops:
+        with pytest.raises(TrainingError, match=r"the loss became nan in epoch 3, batch 0 \(targets .*\), seed 9"):
+            fit_many(config, [4, 9], dataset=camps(), device="cpu")
+    else:
+        assert [run.metrics["epochs"] for run in fit_many(config, [4, 9], dataset=camps(), device="cpu")] == [2, 5]

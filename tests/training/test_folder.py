@@ -1,0 +1,188 @@
+"""The folder of a finished run, and the model back from it."""
+
+import json
+from io import BytesIO
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+from pytest import approx
+
+import gatas
+from gatas.datasets import Dataset
+from gatas.errors import TrainingError
+from gatas.graph import Graph
+from gatas.training import Config, fit, fit_many, load_config
+from gatas.training.plots import curve_plot, depth_plot
+from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
+
+FILES = {
+    "config.yaml", "weights.safetensors", "metrics.json", "history.jsonl", "curve.png", "depth.png", "ids.parquet",
+    "about.json",
+}  # fmt: skip
+
+
+def named_camps():
+    dataset = camps()
+    names = [f"node {number}" for number in range(dataset.graph.num_nodes)]
+    graph = Graph.from_edges(dataset.graph.source, dataset.graph.neighbour, num_nodes=30, node_names=names)
+    splits = dict(dataset.splits)
+    return Dataset("camps", graph, dataset.features, dataset.labels, splits, dataset.task, dataset.names, note="a toy")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "deep" / "down"
+    dataset = named_camps()
+    run = fit(classifier(dataset), dataset, seed=3, folder=folder, epochs=6, batch_size=5, learning_rate=0.02, device="cpu")
+    return folder, run
+
+
+def test_a_run_with_a_folder_leaves_all_of_itself_there(saved):
+    folder, run = saved
+    assert {path.name for path in folder.iterdir() if path.is_file() and path.name != ".lock"} == FILES
+    assert load_config(folder / "config.yaml") == run.config
+    assert json.loads(folder.joinpath("metrics.json").read_text()) == run.metrics
+    assert [json.loads(line) for line in folder.joinpath("history.jsonl").read_text().splitlines()] == run.history
+    about = json.loads(folder.joinpath("about.json").read_text())
+    assert about["seed"] == 3 and about["names"] == ["even", "odd"] and about["note"] == "a toy"
+    assert about["gatas"] == gatas.__version__
+
+
+def test_ids_come_back_out(saved):
+    table = pq.read_table(saved[0] / "ids.parquet").to_pydict()
+    assert table == {"node": list(range(30)), "id": [f"node {number}" for number in range(30)]}
+
+
+def test_a_run_without_a_folder_can_be_saved_to_one(tmp_path, saved):
+    _, run = saved
+    run.save(tmp_path / "elsewhere")
+    assert {path.name for path in (tmp_path / "elsewhere").iterdir()} == FILES
+    assert (tmp_path / "elsewhere" / "weights.safetensors").read_bytes() == saved[0].joinpath(
+        "weights.safetensors"
+    ).read_bytes()
+
+
+def answers(model, dataset):
+    nodes = torch.arange(dataset.graph.num_nodes)
+    with torch.no_grad():
+        return model.eval().represent(nodes, draw=torch.tensor(-1))
+
+
+@pytest.mark.parametrize(
+    ("make", "dataset", "settings"),
+    [
+        (classifier, camps(), {}),
+        (classifier, labelled_graphs(), {"hidden_sizes": (4, 3)}),
+        (predictor, likes(), {}),
+        (classifier, camps(), {"ablation": "base"}),
+        (classifier, camps(), {"path_attention": "mlp", "transition_kind": "count", "max_candidates": 3}),
+    ],
+)
+def test_a_loaded_model_gives_the_same_answers(tmp_path, make, dataset, settings):
+    run = fit(make(dataset, **settings), dataset, epochs=2, batch_size=5, device="cpu")
+    run.save(tmp_path)
+    loaded = gatas.load(tmp_path, dataset=dataset)
+    assert type(loaded) is type(run.model) and loaded.config == run.model.config and not loaded.training
+    assert torch.equal(answers(loaded, dataset), answers(run.model, dataset))
+    assert all(torch.equal(tensor, run.model.state_dict()[name]) for name, tensor in loaded.state_dict().items())
+
+
+def test_a_loaded_model_can_learn_on(saved):
+    folder, run = saved
+    dataset = named_camps()
+    again = fit(gatas.load(folder, dataset=dataset), dataset, warm_start=True, epochs=3, batch_size=5, device="cpu")
+    assert again.history[0]["loss"] < run.history[0]["loss"]
+
+
+def test_data_that_gatas_knows_is_loaded_by_name(tmp_path):
+    dataset = gatas.load_dataset("kinship")
+    run = fit(predictor(dataset), dataset, epochs=1, batch_size=2000, device="cpu")
+    run.save(tmp_path)
+    assert torch.equal(answers(gatas.load(tmp_path), dataset), answers(run.model, dataset))
+
+
+def test_another_graph_is_refused(saved):
+    with pytest.raises(
+        TrainingError, match=r"was trained on another graph: camps with fingerprint \w{12}, but others has \w{12}"
+    ):
+        gatas.load(saved[0], dataset=camps(name="others", seed=4))
+
+
+def test_data_that_is_not_at_hand_is_asked_for(saved):
+    with pytest.raises(TrainingError, match=r"the data of .* is not at hand: .*'camps'.* Or pass it as dataset\."):
+        gatas.load(saved[0])
+
+
+def test_weights_that_do_not_fit_are_refused(tmp_path, saved):
+    saved[1].save(tmp_path)
+    text = (tmp_path / "config.yaml").read_text()
+    (tmp_path / "config.yaml").write_text(text.replace("num_heads: 2", "num_heads: 3"))
+    with pytest.raises(TrainingError, match=r"the weights in .* do not fit its config\.yaml and camps"):
+        gatas.load(tmp_path, dataset=named_camps())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("weights.safetensors", b"\0" * 50),
+        ("about.json", b"{"),
+        ("about.json", b"{}"),
+        ("about.json", b"3"),
+        ("about.json", None),
+    ],
+)
+def test_a_folder_without_a_finished_run_is_refused(tmp_path, saved, name, content):
+    saved[1].save(tmp_path)
+    (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
+    with pytest.raises(TrainingError, match=r"holds no finished run that can be read \(.*\)\. Give the folder of one\."):
+        gatas.load(tmp_path, dataset=named_camps())
+
+
+def test_several_seeds_have_a_folder_each_and_a_summary_above(tmp_path):
+    config = Config.model_validate({"model": SMALL, "training": {"epochs": 2, "batch_size": 5}})
+    runs = fit_many(config, [2, 5], dataset=camps(), folder=tmp_path, device="cpu")
+    summary = json.loads((tmp_path / "metrics.json").read_text())
+    assert summary["seeds"] == [2, 5]
+    assert summary["test"]["accuracy"] == approx({"mean": runs.mean("test.accuracy"), "std": runs.std("test.accuracy")})
+    for run in runs:
+        own = tmp_path / f"seed-{run.seed}"
+        assert {path.name for path in own.iterdir()} == FILES
+        assert json.loads((own / "metrics.json").read_text()) == run.metrics
+        assert torch.equal(answers(gatas.load(own, dataset=camps()), camps()), answers(run.model, camps()))
+
+
+def test_what_could_not_be_measured_is_null(tmp_path, saved):
+    _, run = saved
+    run.metrics["test"]["f1"] = float("nan")
+    try:
+        run.save(tmp_path)
+    finally:
+        del run.metrics["test"]["f1"]
+    assert json.loads((tmp_path / "metrics.json").read_text(), parse_constant=pytest.fail)["test"]["f1"] is None
+
+
+@pytest.mark.parametrize("name", ["curve.png", "depth.png"])
+def test_pictures_can_be_looked_at(saved, name):
+    picture = np.asarray(Image.open(saved[0] / name).convert("L"))
+    assert picture.shape[0] > 300 and picture.shape[1] > 500 and len(np.unique(picture)) > 10
+    border = np.concatenate([picture[:2].ravel(), picture[-2:].ravel(), picture[:, :2].ravel(), picture[:, -2:].ravel()])
+    assert (border == 255).all()  # nothing runs over the edge
+
+
+@pytest.mark.parametrize("plot", [curve_plot, depth_plot])
+@pytest.mark.parametrize("splits", [("train",), ("train", "valid", "test")])
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_legends_are_inside_the_picture_and_titles_name_the_data(plot, splits, epochs):
+    whole = camps()
+    parts = {name: whole.splits[name] for name in splits}
+    dataset = Dataset("camps", whole.graph, whole.features, whole.labels, parts, whole.task, whole.names)
+    figure = plot(fit(classifier(dataset), dataset, epochs=epochs, device="cpu"))
+    figure.savefig(BytesIO())
+    axes = [one for one in figure.axes if one.get_visible()]
+    assert "camps" in (figure.get_suptitle() + axes[0].get_title())
+    assert len(axes) == (1 if plot is depth_plot or splits == ("train",) else 2)
+    legend = axes[0].get_legend().get_window_extent()
+    assert 0 <= legend.x0 < legend.x1 <= figure.bbox.x1 and 0 <= legend.y0 < legend.y1 <= figure.bbox.y1

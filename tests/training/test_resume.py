@@ -1,0 +1,36 @@
+"""A training that is killed at any moment goes on to the very weights it would have had."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "NUMBA_THREADING_LAYER": "workqueue"}
+
+
+@pytest.mark.slow
+def test_a_training_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.training.killed", str(tmp_path)],
+        cwd=root,
+        env={**os.environ, **ONE_THREAD, "PYTHONPATH": str(root), "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for way in ("anywhere", "slow disk", "writing", "finishing"):  # twelve kills each
+        for name in ("weights.safetensors", "metrics.json", "about.json", "config.yaml", "depth.png"):
+            assert (tmp_path / way / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), f"{name} {way}"
+        assert told(tmp_path / way) == told(tmp_path / "undisturbed")
+        assert not list((tmp_path / way).rglob("*.tmp"))
+
+
+def told(folder):
+    lines = folder.joinpath("history.jsonl").read_text().splitlines()
+    return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]
