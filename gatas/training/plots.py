@@ -8,6 +8,8 @@ from gatas.training.run import Run
 
 COLOURS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0")
 
+TITLES = {"valid_micro_f1": "Micro-F1", "valid_roc_auc": "ROC-AUC"}
+
 
 def curve_plot(run: Run) -> Figure:
     """Loss and validation metric over epochs, with the epoch whose weights were kept."""
@@ -21,7 +23,7 @@ def curve_plot(run: Run) -> Figure:
     metric = next((name for name in run.history[-1] if name.startswith("valid_") and name != "valid_loss"), None)
     if metric is not None:
         _line(scores, run, epochs, metric, "validation", COLOURS[1])
-        scores.set(title=metric.removeprefix("valid_").replace("_", " "), xlabel="epoch")
+        scores.set(title=TITLES.get(metric, metric.removeprefix("valid_").capitalize()), xlabel="epoch")
     best = run.metrics["best_epoch"]
     for axes in (losses, scores):
         if best >= 0:
