@@ -9,6 +9,8 @@ from gatas.training.run import Run
 
 COLOURS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0")
 
+TITLES = {"valid_micro_f1": "Micro-F1", "valid_roc_auc": "ROC-AUC"}
+
 
 def curve_plot(run: Run) -> Figure:
     """Loss and validation metric over epochs, with the epoch whose weights were kept."""
@@ -22,7 +24,7 @@ def curve_plot(run: Run) -> Figure:
     losses.legend(frameon=False)
     for scores in others:
         _line(scores, run, epochs, str(metric), "validation", COLOURS[1])
-        scores.set(title=str(metric).removeprefix("valid_").replace("_", " "), xlabel="epoch")
+        scores.set(title=TITLES.get(str(metric), str(metric).removeprefix("valid_").capitalize()), xlabel="epoch")
     best = run.metrics["best_epoch"]
     for axes in (losses, *others):
         if best >= 0:

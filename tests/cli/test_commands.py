@@ -138,12 +138,6 @@ def test_warnings_are_one_line_on_standard_error(gatas, tmp_path):
     assert code == 0 and json.loads(out) and err.startswith("warning: ") and "'note'" in err
 
 
-def test_the_demo_needs_nothing_and_draws_a_picture(gatas, tmp_path):
-    code, out, _ = gatas("demo", "--out", tmp_path / "demo")
-    assert code == 0 and "Candidates of image 42" in out and "alike⁻¹ → alike" in out
-    assert (tmp_path / "demo" / "neighbourhood.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
 def test_an_interrupted_build_leaves_nothing_behind(gatas, tmp_path, monkeypatch, share):
     edges = tmp_path / "edges.csv"
