@@ -52,7 +52,7 @@ REFERENCE: dict[str, Any] = {
     "model.positions_from_neighbour": True,
     "model.late_decay": True,
     "model.path_score_dropout": True,
-    "training.l2_on_depth": True,
+    "model.l2_on_depth": True,
 }
 """What the authors' code does otherwise than the paper, as far as it changes numbers."""
 

@@ -79,14 +79,12 @@ def summarised(run: Run) -> dict[str, Any]:
     """One seed: metrics, the depth it learned, and how long an epoch took."""
     metrics = {name: _rounded(value) for name, value in run.metrics.items()}
     best = run.history[max(0, run.metrics["best_epoch"])]
-    return {"seed": run.seed, **metrics, "depth": _rounded(best["depth"])}
+    return {"seed": run.seed, **metrics, **({"depth": _rounded(best["depth"])} if "depth" in best else {})}
 
 
-def curve(run: Run) -> dict[str, list[float]]:
+def curve(run: Run) -> dict[str, list[Any]]:
     """A run epoch by epoch."""
-    names = [name for name in run.history[0] if name not in ("epoch", "depth")]
-    columns = {name: [_rounded(entry[name]) for entry in run.history] for name in names}
-    return {**columns, "depth": [_rounded(entry["depth"]) for entry in run.history]}
+    return {name: [_rounded(entry[name]) for entry in run.history] for name in run.history[0] if name != "epoch"}
 
 
 def _rounded(value: Any) -> Any:

@@ -36,6 +36,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     late_decay: bool = Field(False, description="q starts alike at 0 and 1 steps, as in the authors' code")
     positions_from_neighbour: bool = Field(False, description="steps of a path count from its far end, as in the authors' code")
     path_score_dropout: bool = Field(False, description="dropout on the scores of a path's steps, as in the authors' code")
+    l2_on_depth: bool = Field(False, description="λ is over q too, as in the authors' code")
     ablation: AblationName = Field("none", description="what the paper's §4.4 takes away")
 
 

@@ -14,6 +14,7 @@ from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.sampling import Neighbourhood
 from gatas.tasks.batches import Batches, cut, fill, generator_of
+from gatas.tasks.learnable import Learnable
 from gatas.tasks.metrics import gatne_protocol, mean_logit, paper_protocol
 from gatas.tasks.model import Model
 
@@ -159,7 +160,7 @@ class LinkTask:
         """These nodes, which are represented once however many pairs they are in."""
         return fill(cut(self.nodes_of(name), batch_size), {"target": np.arange(self.dataset.graph.num_nodes)})
 
-    def objective(self, model: Model, weight: Tensor, **given: Tensor) -> Tensor:
+    def objective(self, model: Learnable, weight: Tensor, **given: Tensor) -> Tensor:
         """What a step makes smaller."""
         return self.loss(model(**given).float(), given["label"], weight)
 

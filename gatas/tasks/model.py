@@ -1,5 +1,6 @@
 """`Model`: a sampler and an encoder over the graph of a data set; what stands on them is the task's."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,16 @@ from gatas.nn.ablations import ABLATIONS
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked
+from gatas.tasks.learnable import Learnable
 from gatas.transitions import Transitions, TransitionSource
 
 EMBEDDING_SIZE = 50
 """R where nodes have no features."""
+EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
+"""Neighbours that one batch of an evaluation has, about."""
 
 
-class Model(nn.Module):
+class Model(Learnable):
     """Represents the nodes of a data set. `settings` are those of `ModelConfig`; weights are a function of `seed`.
 
     `transitions` may be given where they exist already.
@@ -87,9 +91,19 @@ class Model(nn.Module):
         representations: Tensor = self.encoder(target, neighbourhood, self.features, window=window)
         return representations
 
-    def l2_applies(self, name: str, *, to_depth: bool = False) -> bool:
+    def l2_share(self, name: str) -> float:
         """λ is over everything but e and, unless asked for, q̃."""
-        return "relation_embeddings" not in name and (to_depth or "depth_logits" not in name)
+        left_out = "relation_embeddings" in name or ("depth_logits" in name and not self.config.l2_on_depth)
+        return 0.0 if left_out else 1.0
+
+    def prepare(self, precision: str) -> None:
+        self.encoder.neighbours.precision = "ieee" if precision == "float32" else "tf32"
+
+    def evaluation_batch(self, device: torch.device) -> int:
+        return max(1, min(EVALUATED_SLOTS[device.type] // self.config.sample_size, 512))
+
+    def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
+        return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
 
 
 def _num_features(dataset: Dataset) -> int:

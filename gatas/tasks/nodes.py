@@ -13,6 +13,7 @@ from gatas.nn import NodeHead
 from gatas.sampling.sampler import Mode
 from gatas.tasks.batches import Batches, cut, fill, generator_of
 from gatas.tasks.consistency import Consistency
+from gatas.tasks.learnable import Learnable
 from gatas.tasks.metrics import classification_metrics, mean_logit, micro_metric
 from gatas.tasks.model import Model
 
@@ -84,7 +85,9 @@ class NodeTask:
     def split(self, name: str, batch_size: int) -> Batches:
         return fill(cut(np.asarray(self.splits[name]), batch_size, self.graph_id), self.columns)
 
-    def objective(self, model: Model, target: Tensor, weight: Tensor, known: Tensor | None = None, **given: Tensor) -> Tensor:
+    def objective(
+        self, model: Learnable, target: Tensor, weight: Tensor, known: Tensor | None = None, **given: Tensor
+    ) -> Tensor:
         """What a step makes smaller."""
         if self.consistency is None:
             return self.loss(model(target, **given).float(), target, weight)

@@ -69,7 +69,8 @@ def _write_one(run: Run, folder: Path) -> None:
     write_whole(folder / "ids.parquet", _ids(run.dataset))
     write_whole(folder / "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in run.history).encode())
     write_whole(folder / "curve.png", _png(curve_plot(run)))
-    write_whole(folder / "depth.png", _png(depth_plot(run)))
+    if "depth" in run.history[-1]:
+        write_whole(folder / "depth.png", _png(depth_plot(run)))
     write_whole(folder / "metrics.json", _json(run.metrics))  # last: its presence says that the run is finished
 
 

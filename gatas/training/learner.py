@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gatas.tasks import LinkPredictor, LinkTask, Model, NodeTask
+from gatas.tasks import LinkPredictor, LinkTask, NodeTask
 from gatas.tasks.batches import Batches
+from gatas.tasks.learnable import Learnable
 from gatas.training.config import TrainingConfig
 from gatas.training.nadam import NAdam
 
 Batch = dict[str, Tensor]
 Work = Callable[[Any, Batch], Tensor]  # of one model
-EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
-"""Neighbours that one batch of an evaluation has, about."""
 
 
 class Learner:
@@ -25,12 +24,12 @@ class Learner:
     """
 
     def __init__(
-        self, models: Sequence[Model], task: NodeTask | LinkTask, config: TrainingConfig, device: torch.device
+        self, models: Sequence[Learnable], task: NodeTask | LinkTask, config: TrainingConfig, device: torch.device
     ) -> None:
         self.model, self.num_models = models[0], len(models)
         self.task, self.config, self.device = task.to(device), config, device
         states = [model.state_dict(keep_vars=True) for model in models]
-        self.model.to(device).encoder.neighbours.precision = "ieee" if config.precision == "float32" else "tf32"
+        self.model.to(device).prepare(config.precision)
         if self.num_models == 1:
             state = self.model.state_dict(keep_vars=True)
         else:
@@ -42,12 +41,14 @@ class Learner:
             config.learning_rate,
             momentum_decay=config.momentum_decay,
             max_norm=config.max_norm,
-            l2=[config.l2 if self.model.l2_applies(name, to_depth=config.l2_on_depth) else 0.0 for name in self.parameters],
+            l2=[config.l2 * self.model.l2_share(name) for name in self.parameters],
+            nesterov=config.optimiser == "nadam",
             num_models=None if self.num_models == 1 else self.num_models,
         )
         self.best = self.optimiser.values.clone()
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
-        self.training = Loop(self._step, device, [*self.counters.values(), self.optimiser.values, *self.optimiser.moments])
+        captures = device.type == "cuda" and self.model.captures
+        self.training = Loop(self._step, captures, [*self.counters.values(), self.optimiser.values, *self.optimiser.moments])
         self.splits: dict[str, Split] = {}
 
     def state(self) -> dict[str, Tensor]:
@@ -69,7 +70,7 @@ class Learner:
         self.optimiser.step()
         return losses.detach()
 
-    def _loss(self, model: Model, batch: Batch) -> Tensor:
+    def _loss(self, model: Learnable, batch: Batch) -> Tensor:
         return self.task.objective(model, **batch)
 
     @torch.no_grad()
@@ -88,15 +89,13 @@ class Learner:
         return self._linked(found, split) if isinstance(self.task, LinkTask) else found
 
     def _prepared(self, split: str) -> "Split":
-        size = EVALUATED_SLOTS[self.device.type] // self.model.config.sample_size
-        batches = self.task.split(split, max(1, min(size, 512)))
-        loop = Loop(self._evaluated, self.device, [])
-        if self.config.evaluation_mode == "all":
-            loop.captures = False  # the length of the longest row is the host's to know
+        batches = self.task.split(split, self.model.evaluation_batch(self.device))
+        waits = self.config.evaluation_mode == "all"  # the length of the longest row is the host's to know
+        loop = Loop(self._evaluated, self.device.type == "cuda" and self.model.captures and not waits, [])
         return Split(loop, self._on_device(batches), batches.sizes, torch.from_numpy(batches.place).to(self.device))
 
     def _evaluated(self, batch: Batch) -> Tensor:
-        def work(model: Model, batch: Batch) -> Tensor:
+        def work(model: Any, batch: Batch) -> Tensor:
             given = {name: column for name, column in batch.items() if name not in ("weight", "known")}
             ask = model.represent if isinstance(model, LinkPredictor) else model
             return ask(**given, draw=self.draw, mode=self.config.evaluation_mode)
@@ -131,7 +130,7 @@ class Learner:
         def one(state: dict[str, Tensor], batch: Batch) -> Tensor:
             return torch.func.functional_call(bound, state, (batch,))  # type: ignore[no-any-return]
 
-        return torch.vmap(one, in_dims=(0, dims))(state, batch)
+        return torch.vmap(one, in_dims=(0, dims), randomness=self.model.randomness)(state, batch)
 
     @torch.no_grad()
     def keep_best(self, improved: list[bool]) -> None:
@@ -144,10 +143,10 @@ class Learner:
         self.optimiser.values.copy_(self.best)
 
     @torch.no_grad()
-    def depth(self) -> Tensor:
-        """(M, C + 1) depth coefficients q."""
-        name = "sampler.depth_logits"
-        return torch.softmax(self.parameters[name], dim=-1).view(self.num_models, -1)
+    def depth(self) -> dict[str, list[list[float]]]:
+        """Depth coefficients q of every model, under their name; nothing for models without."""
+        depth = self.model.depth_of(self.parameters)
+        return {} if depth is None else {"depth": depth.view(self.num_models, -1).tolist()}
 
     def weights(self, model: int) -> dict[str, Tensor]:
         """What `load_state_dict` of one of the models takes."""
@@ -173,13 +172,13 @@ class Split(NamedTuple):
 
 
 class Loop:
-    """Does one batch's `work` after another. On CUDA it is captured once and replayed; which batch is next, the device knows.
+    """Does one batch's `work` after another. If it `captures`, a CUDA graph is replayed that knows which batch is next.
 
     To warm up before the capture, `work` is done a few times: what it changes is `changed`, and is put back.
     """
 
-    def __init__(self, work: Callable[[Batch], Tensor], device: torch.device, changed: list[Tensor]) -> None:
-        self.work, self.changed, self.captures = work, changed, device.type == "cuda"
+    def __init__(self, work: Callable[[Batch], Tensor], captures: bool, changed: list[Tensor]) -> None:
+        self.work, self.captures, self.changed = work, captures, changed
         self.graph: Any = None
         self.columns: Batch = {}
 
@@ -234,7 +233,7 @@ class Loop:
 class _Bound(nn.Module):
     """A model and what is asked of it, so that functional_call can ask."""
 
-    def __init__(self, model: Model, work: Work) -> None:
+    def __init__(self, model: Learnable, work: Work) -> None:
         super().__init__()
         self.model, self.work = model, work
 

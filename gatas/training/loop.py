@@ -190,7 +190,7 @@ class Session:
                 position = Position(epoch, done, total)
                 break
             entry = {"epoch": epoch, "loss": (total / len(batches)).tolist(), **self.validate(epoch)}
-            entry |= {"depth": self.learner.depth().tolist(), "training_seconds": training, "seconds": perf_counter() - started}
+            entry |= {**self.learner.depth(), "training_seconds": training, "seconds": perf_counter() - started}
             self.history.append(entry)
             checkpoints.record(entry)
             if self.report is not None:

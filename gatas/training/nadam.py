@@ -16,7 +16,7 @@ class NAdam:
 
     `l2` is λ of λ·½‖θ‖², whose gradient is added before clipping; one number, or one for each parameter. Parameters become
     views of one vector, so they must all be on one device, and are not to be moved afterwards. With `num_models` every
-    parameter has a leading dimension of models, which share nothing but the number of steps.
+    parameter has a leading dimension of models, which share nothing but the number of steps. Without `nesterov` it is Adam.
     """
 
     def __init__(
@@ -29,10 +29,11 @@ class NAdam:
         momentum_decay: float = 4e-3,
         max_norm: float | None = None,
         l2: float | Sequence[float] = 0.0,
+        nesterov: bool = True,
         num_models: int | None = None,
     ) -> None:
         self.parameters = [parameter for parameter in dict.fromkeys(parameters) if parameter.requires_grad]
-        self.betas, self.eps, self.momentum_decay, self.max_norm = betas, eps, momentum_decay, max_norm
+        self.betas, self.eps, self.momentum_decay, self.max_norm = betas, eps, momentum_decay if nesterov else None, max_norm
         self.num_models = num_models or 1
         self.sizes = [parameter.numel() // self.num_models for parameter in self.parameters]
         with torch.no_grad():

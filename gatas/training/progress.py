@@ -107,8 +107,10 @@ def numbers(entry: Entry) -> str:
         for name, values in entry.items()
         if name.startswith("valid_") and name != "valid_loss"
     ]
-    depth = [fmean(of_step) for of_step in zip(*entry["depth"], strict=True)]
-    return "  ".join([*parts, "q " + " ".join(f"{share:.2f}" for share in depth)])
+    if "depth" in entry:
+        depth = [fmean(of_step) for of_step in zip(*entry["depth"], strict=True)]
+        parts.append("q " + " ".join(f"{share:.2f}" for share in depth))
+    return "  ".join(parts)
 
 
 def epochs_left(entry: Entry) -> tuple[int, int]:

@@ -75,7 +75,7 @@ def test_a_table_goes_between_its_marks(tmp_path):
 
 def test_the_reference_recipe_has_the_departures_that_change_numbers():
     paper, reference = recipe("cora"), recipe("cora-reference")
-    assert reference.model.transition_kind == "count" and reference.model.late_decay and reference.training.l2_on_depth
+    assert reference.model.transition_kind == "count" and reference.model.late_decay and reference.model.l2_on_depth
     assert reference.model.positions_from_neighbour and reference.model.path_score_dropout
     assert not paper.model.late_decay and paper.model.transition_kind == "walk"
 

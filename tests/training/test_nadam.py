@@ -41,20 +41,31 @@ def test_steps_are_those_of_torch(max_norm, l2):
     torch.testing.assert_close(own, weights, rtol=1e-3, atol=2e-5)
 
 
+@pytest.mark.parametrize("l2", [0.0, 0.01])
+def test_without_nesterovs_momentum_steps_are_adams(l2):
+    theirs, ours = model(), model()
+    expected, weights = trained(theirs, torch.optim.Adam(theirs.parameters(), lr=0.01), None, l2)
+    losses, own = trained(ours, NAdam(ours.parameters(), lr=0.01, l2=l2, nesterov=False), None, 0.0)
+    assert losses == pytest.approx(expected, rel=1e-4) and losses[-1] < losses[0]
+    torch.testing.assert_close(own, weights, rtol=1e-3, atol=2e-5)
+
+
 @pytest.mark.parametrize("max_norm", [None, 0.5])
 @pytest.mark.parametrize("with_l2", [False, True])
-def test_the_gpu_kernel_is_the_same_step(max_norm, with_l2):
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_the_gpu_kernel_is_the_same_step(max_norm, with_l2, nesterov):
     generator = torch.Generator().manual_seed(3)
     values = torch.randn(2_500, generator=generator)
     l2 = torch.rand(2_500, generator=generator) * 0.1 if with_l2 else None
-    slow, quick = NAdam([nn.Parameter(values.clone())], lr=0.01, max_norm=max_norm), values.to(DEVICE)[None]
+    slow, quick = NAdam([nn.Parameter(values.clone())], lr=0.01, max_norm=max_norm, nesterov=nesterov), values.to(DEVICE)[None]
     slow.l2, moments = l2, Moments.of(quick)
     for _ in range(4):
         gradient = torch.randn(2_500, generator=generator)
         slow.parameters[0].grad = gradient.clone()
         slow.step()
         own = (moments, torch.tensor(0.01, device=DEVICE), None if l2 is None else l2.to(DEVICE))
-        gpu_layers.nadam_step(quick, gradient.to(DEVICE)[None], *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
+        decay = 4e-3 if nesterov else None
+        gpu_layers.nadam_step(quick, gradient.to(DEVICE)[None], *own, (0.9, 0.999), 1e-8, decay, max_norm)
     torch.testing.assert_close(quick.cpu(), slow.values, rtol=1e-4, atol=1e-5)
 
 

@@ -67,7 +67,7 @@ def nadam_step(
     l2: Tensor | None,
     betas: tuple[float, float],
     eps: float,
-    momentum_decay: float,
+    momentum_decay: float | None,
     max_norm: float | None,
 ) -> None:
     """`nadam.nadam_step` in two launches and a sum."""
@@ -75,13 +75,14 @@ def nadam_step(
     grid = (triton.cdiv(size, block), models)
     partial = values.new_empty(models, grid[0])
     first, second, product, steps = moments
+    decay, nesterov = momentum_decay or 0.0, momentum_decay is not None
     launch(
-        kernels.nadam_norm, grid, values, gradient, l2, partial, product, steps, size, betas[0], momentum_decay,
+        kernels.nadam_norm, grid, values, gradient, l2, partial, product, steps, size, betas[0], decay,
         L2=l2 is not None, BLOCK=block,
     )  # fmt: skip
     launch(
         kernels.nadam_update, grid, values, gradient, first, second, product, steps, lr, partial.sum(1), size,
-        *betas, eps, momentum_decay, float("inf") if max_norm is None else max_norm, BLOCK=block,
+        *betas, eps, decay, float("inf") if max_norm is None else max_norm, NESTEROV=nesterov, BLOCK=block,
     )  # fmt: skip
 
 

@@ -27,10 +27,13 @@ def nadam_step(
     l2: Tensor | None,
     betas: tuple[float, float],
     eps: float,
-    momentum_decay: float,
+    momentum_decay: float | None,
     max_norm: float | None,
 ) -> None:
-    """Change (M, P) values and moments; the gradient may be overwritten. Each model's is clipped on its own."""
+    """Change (M, P) values and moments; the gradient may be overwritten. Each model's is clipped on its own.
+
+    Without `momentum_decay` the step is Adam's.
+    """
     if values.is_cuda:
         from gatas.nn.ops import gpu_layers
 
@@ -43,11 +46,14 @@ def nadam_step(
     first, second, product, steps = moments
     steps += 1
     step = float(steps)  # plain numbers: operators on single ones would take longer than those on all parameters
-    now, later = (betas[0] * (1 - 0.5 * 0.96 ** ((step + ahead) * momentum_decay)) for ahead in (0, 1))
-    product *= now
     first.lerp_(gradient, 1 - betas[0])
     second.mul_(betas[1]).addcmul_(gradient, gradient, value=1 - betas[1])
     scale = second.div(1 - betas[1] ** step).sqrt_().add_(eps)
-    together = float(product)
-    direction = gradient.mul_((1 - now) / (1 - together)).add_(first, alpha=later / (1 - together * later))
+    if momentum_decay is None:
+        direction = first / (1 - betas[0] ** step)
+    else:
+        now, later = (betas[0] * (1 - 0.5 * 0.96 ** ((step + ahead) * momentum_decay)) for ahead in (0, 1))
+        product *= now
+        together = float(product)
+        direction = gradient.mul_((1 - now) / (1 - together)).add_(first, alpha=later / (1 - together * later))
     values.addcdiv_(direction, scale, value=-float(lr))

@@ -29,7 +29,7 @@ def nadam_norm(values, gradient, l2, partial, product, steps, P, beta1, momentum
 @triton.jit
 def nadam_update(
     values, gradient, first, second, product, steps, lr, squares, P, beta1, beta2, eps, momentum_decay, max_norm,
-    BLOCK: tl.constexpr,
+    NESTEROV: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """A block of parameters: clip, move the moments, and step."""
     model = tl.program_id(1).to(tl.int64)
@@ -41,8 +41,11 @@ def nadam_update(
     m += (slope - m) * (1 - beta1)
     v = tl.load(second + place, mask=inside, other=0.0) * beta2 + slope * slope * (1 - beta2)
     count, together = tl.load(steps), tl.load(product)
-    now, later = momentum(count, beta1, momentum_decay), momentum(count + 1, beta1, momentum_decay)
-    direction = slope * ((1 - now) / (1 - together)) + m * (later / (1 - together * later))
+    if NESTEROV:
+        now, later = momentum(count, beta1, momentum_decay), momentum(count + 1, beta1, momentum_decay)
+        direction = slope * ((1 - now) / (1 - together)) + m * (later / (1 - together * later))
+    else:
+        direction = m / (1 - tl.exp2(count * tl.log2(beta1)))
     scale = tl.sqrt(v / (1 - tl.exp2(count * tl.log2(beta2)))) + eps
     value = tl.load(values + place, mask=inside, other=0.0)
     tl.store(values + place, value - tl.load(lr) * direction / scale, mask=inside)

@@ -1,0 +1,38 @@
+"""`Learnable`: what the training loop asks of a model, ours or anyone's."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+
+class Learnable(nn.Module):
+    """A model that the training loop can train. Its `forward` takes what its task puts into a batch.
+
+    Weights are what `state_dict` holds; several models of one shape may be called as one by torch.func.vmap.
+    """
+
+    captures: bool = True
+    """Whether a step has fixed shapes and never waits for the host, so that a CUDA graph can hold it."""
+    randomness: Literal["error", "different"] = "error"
+    """What vmap makes of torch's own generator: ours never use it, layers of others do."""
+
+    def reset(self, seed: int) -> None:
+        """Draw all weights anew."""
+        raise NotImplementedError
+
+    def l2_share(self, name: str) -> float:
+        """How much of λ a parameter gets."""
+        return 1.0
+
+    def prepare(self, precision: str) -> None:
+        """Get ready for products in `precision`."""
+
+    def evaluation_batch(self, device: torch.device) -> int:
+        """How many targets one batch of an evaluation has; all of them, if a model looks at all nodes anyway."""
+        return 1 << 30
+
+    def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
+        """(…, C + 1) depth coefficients of such weights, where a model has any."""
+        return None
