@@ -16,6 +16,7 @@ from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.config import checked
 from gatas.tasks.consistency import Consistency
+from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.folder import write_run
@@ -51,7 +52,7 @@ def fit(
     check_fits(model, dataset)
     if not warm_start:
         model.reset(seed)
-    (run,) = _fitted([model], dataset, config, [seed], folder, device, report, progress)
+    (run,) = fit_models([model], dataset, config, [seed], folder=folder, device=device, report=report, progress=progress)
     return run
 
 
@@ -72,7 +73,8 @@ def fit_many(
     dataset = dataset or load_dataset(config.data.name, data_dir)
     first = make_model(dataset, config, seeds[0])
     others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
-    return Runs(_fitted([first, *others], dataset, config, list(seeds), folder, device, report, progress))
+    settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress}
+    return Runs(fit_models([first, *others], dataset, config, seeds, **settings))
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
@@ -81,16 +83,19 @@ def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None =
     return kind(dataset, transitions=None if like is None else like.transitions, seed=seed, **config.model.model_dump())
 
 
-def _fitted(
-    models: list[Model],
+def fit_models(
+    models: Sequence[Learnable],
     dataset: Dataset,
     config: Config,
-    seeds: list[int],
-    folder: str | Path | None,
-    device: str,
-    report: Report | None,
-    progress: bool,
+    seeds: Sequence[int],
+    *,
+    folder: str | Path | None = None,
+    device: str = "auto",
+    report: Report | None = None,
+    progress: bool = False,
 ) -> list[Run]:
+    """Train models of one shape as they are, one for each seed, in one program."""
+    seeds = list(seeds)
     learner = Learner(models, make_task(dataset, config.training), config.training, chosen_device(device))
     session = Session(learner, seeds, report)
     with interruptible() as interrupt, Checkpoints.of(folder, config, dataset, seeds) as checkpoints, exact_products(config):

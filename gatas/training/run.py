@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from gatas.datasets import Dataset
-from gatas.tasks import Model
 from gatas.training.config import Config
 
 
@@ -19,7 +18,7 @@ class Run:
     seed: int
     metrics: dict[str, Any]
     history: list[dict[str, Any]] = field(repr=False)
-    model: Model = field(repr=False)
+    model: Any = field(repr=False)  # a `Model`, or another that was trained by the same loop
     dataset: Dataset = field(repr=False)
 
     def save(self, folder: str | Path) -> None:

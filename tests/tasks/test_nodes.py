@@ -89,7 +89,7 @@ def test_a_model_without_features_learns_embeddings_of_the_nodes():
 
 def test_l2_leaves_depth_and_relations_alone():
     model = classifier(camps())
-    left = {name for name, _ in model.named_parameters() if not model.l2_applies(name)}
+    left = {name for name, _ in model.named_parameters() if not model.l2_share(name)}
     assert left == {"sampler.depth_logits", "encoder.steps.relation_embeddings.weight"}
 
 
