@@ -89,7 +89,7 @@ def recipe(name: str) -> Config:
     """The config of an experiment."""
     if name not in names():
         near = get_close_matches(name, names(), n=2)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names())}."
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`gatas config list` shows all."
         raise ConfigError(f"there is no recipe {name!r}. {hint} Or give the path of a YAML file.")
     if name in OWN:
         return made(name, OWN[name])

@@ -45,7 +45,7 @@ def checked(section: type[Section], given: Mapping[str, Any], where: str = "") -
     try:
         return section(**given)
     except ValidationError as error:
-        raise ConfigError("; ".join(_explained(section, problem, where) for problem in error.errors()) + ".") from None
+        raise ConfigError(" ".join(_explained(section, problem, where) for problem in error.errors())) from None
 
 
 def _explained(section: type[BaseModel], problem: Any, where: str) -> str:
@@ -54,9 +54,9 @@ def _explained(section: type[BaseModel], problem: Any, where: str) -> str:
         known = known_keys(section, problem["loc"][:-1])
         near = get_close_matches(str(problem["loc"][-1]), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
-        return f"there is no setting {key!r}.{hint}".rstrip(".")
+        return f"there is no setting {key!r}.{hint}"
     message = str(problem["msg"])
-    return f"{key} is {problem['input']!r}; {message[0].lower()}{message[1:]}"
+    return f"{key} is {problem['input']!r}; {message[0].lower()}{message[1:]}."
 
 
 def known_keys(section: type[BaseModel], inside: tuple[Any, ...]) -> list[str]:
