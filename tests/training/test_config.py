@@ -68,7 +68,7 @@ def loaded(tmp_path, text):
         ("training: {monitor: f1}", r"training.monitor is 'f1'; input should be 'loss' or 'metric'"),
         ("model: {dropout: 1}", r"model.dropout is 1; input should be less than 1"),
         ("model: {hidden_sizes: [8, 0]}", r"model.hidden_sizes.1 is 0; input should be greater than 0"),
-        ("model: {num_steps: 0, sample_size: -1}", r"num_steps is 0; .*; model.sample_size is -1; "),
+        ("model: {num_steps: 0, sample_size: -1}", r"num_steps is 0; .*\. model.sample_size is -1; "),
         ("model: 3", r"model is 3; "),
         ("- 1", r"holds a list; expected sections data, model, training"),
         ("", r"holds a NoneType; expected sections"),
