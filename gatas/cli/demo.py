@@ -52,11 +52,12 @@ def trained(dataset: Dataset, out: Path, about: str) -> "Run":
     from gatas.experiments.recipes import recipe
     from gatas.training import fit_many
 
-    stdout.print(f"{dataset.name}: {about}", style="bold")
+    stdout.print(f"{dataset.name}: {about}", style="bold", soft_wrap=True)
     started = perf_counter()
     runs = fit_many(recipe(dataset.name), [0], dataset=dataset, device="cpu", progress=True)
     runs[0].save(out / dataset.name)
-    stdout.print(f"Trained in {perf_counter() - started:.0f} s. Depth q: {readable_depth(depth_of(runs))}")
+    depth = readable_depth(depth_of(runs))
+    stdout.print(f"Trained in {perf_counter() - started:.0f} s. Depth q: {depth}", soft_wrap=True)
     return runs[0]
 
 

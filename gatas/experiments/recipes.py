@@ -59,14 +59,18 @@ REFERENCE: dict[str, Any] = {
 OWN: dict[str, dict[str, Any]] = {
     "digits": {
         "model": {"sample_size": 50, "dropout": 0.5, "num_heads": 4},
-        "training": {"epochs": 150, "patience": 40, "learning_rate": 0.005, "l2": 0.005, "monitor": "loss"},
+        "training": {
+            "epochs": 60, "patience": 40, "learning_rate": 0.01, "schedule": "cosine", "l2": 0.005, "monitor": "loss",
+        },
     },
     "kinship": {
         "model": {
             "sample_size": 50, "num_heads": 2, "node_embedding_size": 32, "neighbour_size": 32, "head_size": 32,
             "pair_hidden_size": 64, "dropout": 0.1,
         },
-        "training": {"batch_size": 250, "epochs": 14, "patience": 14, "learning_rate": 0.01, "schedule": "cosine"},
+        "training": {
+            "batch_size": 250, "epochs": 16, "learning_rate": 0.01, "schedule": "cosine", "evaluation_mode": "all",
+        },
     },
 }  # fmt: skip
 """Ours, chosen on validation data."""

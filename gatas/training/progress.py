@@ -86,7 +86,7 @@ class Progress:
     def times(self, entry: Entry) -> str:
         """`0:14, left 0:05 to 0:20`: the less if nothing improves any more, the more if it goes on to the last epoch."""
         taken = readable_seconds(self.clock() - self.started)
-        if not any(epochs_left(entry)):
+        if len(self.seconds) < 2 or not any(epochs_left(entry)):  # a first epoch that compiles says nothing of others
             return taken
         least, most = (readable_seconds(epochs * median(self.seconds)) for epochs in epochs_left(entry))
         return f"{taken}, left {least}" + ("" if least == most else f" to {most}")

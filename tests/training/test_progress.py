@@ -44,8 +44,13 @@ def test_lines_are_seconds_apart_and_the_last_epoch_is_always_told():
 
 
 def test_a_line_has_loss_metric_depth_and_times():
-    (line,) = shown([entry(9, best=4)], seconds_each=3.0).splitlines()
-    assert line == "epoch 10/100  loss 0.500  valid accuracy 0.750  q 0.60 0.40  0:03, left 0:10 to 3:00"
+    (line,) = shown([entry(8, best=4), entry(9, best=4)], seconds_each=2.0).splitlines()
+    assert line == "epoch 10/100  loss 0.500  valid accuracy 0.750  q 0.60 0.40  0:04, left 0:10 to 3:00"
+
+
+def test_the_first_epoch_which_may_compile_foretells_nothing():
+    (line,) = shown([entry(0, seconds=20.0)], seconds_each=20.0).splitlines()
+    assert line.endswith("  0:20")
 
 
 def test_of_several_seeds_the_mean_is_shown_and_who_has_stopped():
