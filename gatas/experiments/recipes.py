@@ -65,8 +65,8 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "kinship": {
         "model": {
-            "sample_size": 50, "num_heads": 2, "node_embedding_size": 32, "neighbour_size": 32, "head_size": 32,
-            "pair_hidden_size": 64, "dropout": 0.1,
+            "sample_size": 50, "num_heads": 2, "node_embedding_size": 64, "node_embedding_scale": 1.0, "neighbour_size": 32,
+            "head_size": 32, "pair_hidden_size": 128, "pair_products": True, "dropout": 0.1,
         },
         "training": {
             "batch_size": 250, "epochs": 16, "learning_rate": 0.01, "schedule": "cosine", "evaluation_mode": "all",

@@ -26,10 +26,12 @@ class Encoder(nn.Module):
     """Represents a node by attending to a sample of its multi-step neighbours.
 
     `feature_size` is the width of the features that are given (0: none), `node_embedding_size` that of the learned
-    embeddings (0: none). `path_attention`: "linear" is the paper's, "mlp" lets β depend on the target, "none" takes
-    neighbours as they are. Two departures of the authors' code can be had: `positions_from_neighbour` counts the steps of a
-    path from its far end, `path_score_dropout` drops the scores that β is made of. Every random choice is a function of
-    `seed` and of how many training passes came before.
+    embeddings (0: none). These start with a standard deviation of `node_embedding_scale` or, by default, as Glorot says: the
+    larger, the better one node can be told from another; the smaller, the less they disturb features. `path_attention`:
+    "linear" is the paper's, "mlp" lets β depend on the target, "none" takes neighbours as they are. Two departures of the
+    authors' code can be had: `positions_from_neighbour` counts the steps of a path from its far end, `path_score_dropout`
+    drops the scores that β is made of. Every random choice is a function of `seed` and of how many training passes came
+    before.
 
     >>> encoder = Encoder(feature_size=64, num_relations=3)
     >>> h = encoder(targets, sampler(targets), features)      # (B, K·F'')
@@ -52,6 +54,7 @@ class Encoder(nn.Module):
         num_nodes: int = 0,
         hidden_size: int = 50,
         node_embedding_size: int = 0,
+        node_embedding_scale: float | None = None,
         relation_embedding_size: int = 10,
         neighbour_size: int = 50,
         head_size: int = 50,
@@ -69,7 +72,13 @@ class Encoder(nn.Module):
         self.num_relations, self.num_steps, self.path_attention = num_relations, num_steps, path_attention
         self.output_size = num_heads * head_size
         self.inputs = Inputs(
-            feature_size, hidden_size, num_nodes, node_embedding_size, input_noise=input_noise, dropout=dropout
+            feature_size,
+            hidden_size,
+            num_nodes,
+            node_embedding_size,
+            node_embedding_scale=node_embedding_scale,
+            input_noise=input_noise,
+            dropout=dropout,
         )
         if path_attention != "none":
             kind = {"linear": PathAttention, "mlp": AdaptivePathAttention}[path_attention]

@@ -24,14 +24,20 @@ class NodeHead(nn.Module):
 
 
 class PairHead(nn.Module):
-    """Logits for the types of a link: a dense layer per node, both side by side, two hidden layers, one output per type."""
+    """Logits for the types of a link: a dense layer per node, both side by side, two hidden layers, one output per type.
 
-    def __init__(self, input_size: int, num_types: int, hidden_size: int = 256) -> None:
+    With `products` the products of both, number by number, stand beside them: to see whether one node is among what the other
+    has seen is then a sum, and need not be learned from examples.
+    """
+
+    def __init__(self, input_size: int, num_types: int, hidden_size: int = 256, *, products: bool = False) -> None:
         super().__init__()
+        self.products = products
         self.dense = nn.Linear(input_size, hidden_size)
-        self.pair = NodeHead(2 * hidden_size, num_types, (hidden_size, hidden_size))
+        self.pair = NodeHead((3 if products else 2) * hidden_size, num_types, (hidden_size, hidden_size))
 
     def forward(self, sources: Tensor, targets: Tensor) -> Tensor:
-        both = torch.cat([F.elu(self.dense(sources)), F.elu(self.dense(targets))], dim=-1)  # (B, 2·hidden_size)
-        logits: Tensor = self.pair(both)  # (B, num_types)
+        source, target = F.elu(self.dense(sources)), F.elu(self.dense(targets))  # (B, hidden_size)
+        parts = [source, target, source * target] if self.products else [source, target]
+        logits: Tensor = self.pair(torch.cat(parts, dim=-1))  # (B, num_types)
         return logits

@@ -19,6 +19,7 @@ class Inputs(nn.Module):
         num_nodes: int,
         node_embedding_size: int,
         *,
+        node_embedding_scale: float | None = None,
         input_noise: float = 0.0,
         dropout: float = 0.0,
     ) -> None:
@@ -33,7 +34,10 @@ class Inputs(nn.Module):
             self.feature_dropout = Dropout(dropout, place=3)
         self.embeddings = nn.Embedding(num_nodes, node_embedding_size) if node_embedding_size else None
         if self.embeddings is not None:
-            nn.init.xavier_uniform_(self.embeddings.weight)
+            if node_embedding_scale is None:
+                nn.init.xavier_uniform_(self.embeddings.weight)
+            else:
+                nn.init.normal_(self.embeddings.weight, std=node_embedding_scale)
             self.embedding_dropout = Dropout(dropout, place=4)
 
     def forward(self, nodes: Tensor, features: Tensor | None, noise: Noise) -> Tensor:

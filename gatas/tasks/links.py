@@ -12,6 +12,8 @@ from gatas.datasets import Dataset, Pairs
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
+from gatas.nn.encoder import shapes_are_fixed
+from gatas.nn.ops.distinct import distinct
 from gatas.sampling import Neighbourhood
 from gatas.tasks.batches import Batches, cut, fill, generator_of
 from gatas.tasks.learnable import Learnable
@@ -37,16 +39,19 @@ class LinkPredictor(Model):
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
 
     def _make_head(self) -> nn.Module:
-        return PairHead(self.encoder.output_size, len(self.names), self.config.pair_hidden_size)
+        sizes = (self.encoder.output_size, len(self.names), self.config.pair_hidden_size)
+        return PairHead(*sizes, products=self.config.pair_products)
 
     def forward(self, source: Tensor, edge_type: Tensor, target: Tensor, label: Tensor) -> Tensor:
         """(B,) logits in training, where `label` says which pairs are links that neighbourhoods must not give away."""
         both = torch.cat([source, target])
-        neighbourhood = self.sampler(both)
+        nodes, place = (both, None) if shapes_are_fixed(both) else distinct(both)  # a node of several pairs is seen once
+        neighbourhood = self.sampler(nodes)
         if self.config.exclude_targets:
             links = torch.where(label > 0, self._numbered(source, target, edge_type), -1)
-            neighbourhood = self._without(both, neighbourhood, links)
-        representations = self._encoded(both, neighbourhood)
+            neighbourhood = self._without(nodes, neighbourhood, links)
+        representations = self._encoded(nodes, neighbourhood)
+        representations = representations if place is None else representations.index_select(0, place)
         return self.score(representations[: len(source)], representations[len(source) :], edge_type)
 
     def score(self, source: Tensor, target: Tensor, edge_type: Tensor) -> Tensor:

@@ -69,8 +69,8 @@ class Model(Learnable):
         if embedding_size is None:
             embedding_size = 0 if self.num_features else EMBEDDING_SIZE
         names = (
-            "num_steps", "hidden_size", "relation_embedding_size", "neighbour_size", "head_size", "num_heads", "input_noise",
-            "dropout", "path_attention", "positions_from_neighbour", "path_score_dropout",
+            "num_steps", "hidden_size", "node_embedding_scale", "relation_embedding_size", "neighbour_size", "head_size",
+            "num_heads", "input_noise", "dropout", "path_attention", "positions_from_neighbour", "path_score_dropout",
         )  # fmt: skip
         return {
             "feature_size": self.num_features,
