@@ -1,0 +1,50 @@
+"""GATNE-T: a base embedding, and for each type one gathered from neighbours, mixed by self-attention over types.
+
+Cen et al. (KDD 2019); sizes, sums and starting values as in the authors' code (THUDM/GATNE, src/main_pytorch.py): edge
+embeddings of 10 dimensions, attention of 20, 10 neighbours a type. Neighbours are drawn once and with replacement; there,
+where a node has fewer than 10, each is taken at least once.
+"""
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional as F
+
+from gatas.experiments.baselines.links.skipgram import SkipGram
+from gatas.experiments.baselines.links.walks import Layers
+
+EDGE_SIZE, ATTENTION_SIZE, NUM_NEIGHBOURS = 10, 20, 10
+
+
+class GATNE(SkipGram):
+    """v = b + M ᵀ U a, of length 1."""
+
+    noise = "log-uniform"
+    neighbours: Tensor
+
+    def __init__(self, layers: Layers, size: int, generator: Generator) -> None:
+        super().__init__(layers, size, generator)
+        num_nodes, num_types, deviation = layers.num_nodes, layers.num_types, size**-0.5
+        self.base = nn.Parameter(torch.empty(num_nodes, size).uniform_(-1, 1))
+        self.edge_embeddings = nn.Parameter(torch.empty(num_nodes, num_types, EDGE_SIZE).uniform_(-1, 1))
+        self.transform = nn.Parameter(torch.empty(num_types, EDGE_SIZE, size).normal_(std=deviation))  # M
+        self.hidden = nn.Parameter(torch.empty(num_types, EDGE_SIZE, ATTENTION_SIZE).normal_(std=deviation))  # W
+        self.attention = nn.Parameter(torch.empty(num_types, ATTENTION_SIZE).normal_(std=deviation))  # w
+        self.register_buffer("neighbours", drawn_neighbours(layers, NUM_NEIGHBOURS, generator), persistent=False)
+
+    def embed(self, node: Tensor, edge_type: Tensor) -> Tensor:
+        types = torch.arange(self.layers.num_types, device=node.device)[:, None]
+        gathered = self.edge_embeddings[self.neighbours[node], types].sum(2)  # (B, T, EDGE_SIZE)  U
+        hidden = torch.tanh(torch.einsum("bts,bsa->bta", gathered, self.hidden[edge_type]))
+        weights = torch.softmax(torch.einsum("bta,ba->bt", hidden, self.attention[edge_type]), dim=1)  # a
+        mixed = torch.einsum("bt,bts->bs", weights, gathered)
+        placed = torch.einsum("bs,tsd->btd", mixed, self.transform)
+        own = placed[torch.arange(len(node), device=node.device), edge_type]
+        return F.normalize(self.base[node] + own, dim=1)
+
+
+def drawn_neighbours(layers: Layers, count: int, generator: Generator) -> Tensor:
+    """(N, T, count) of each node and type; itself where it has none."""
+    found = torch.arange(layers.num_nodes, device=layers.indptr.device).repeat(layers.num_types)[:, None].repeat(1, count)
+    row = layers.degree().nonzero().squeeze(1)
+    found[row] = layers.drawn(row[:, None].expand(-1, count), generator)
+    return found.view(layers.num_types, layers.num_nodes, count).transpose(0, 1).contiguous()
