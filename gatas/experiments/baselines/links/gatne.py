@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
-from gatas.experiments.baselines.links.skipgram import SkipGram
+from gatas.experiments.baselines.links.skipgram import SkipGram, of_type, transformed
 from gatas.experiments.baselines.links.walks import Layers
 
 EDGE_SIZE, ATTENTION_SIZE, NUM_NEIGHBOURS = 10, 20, 10
@@ -33,13 +33,12 @@ class GATNE(SkipGram):
 
     def embed(self, node: Tensor, edge_type: Tensor) -> Tensor:
         types = torch.arange(self.layers.num_types, device=node.device)[:, None]
-        gathered = self.edge_embeddings[self.neighbours[node], types].sum(2)  # (B, T, EDGE_SIZE)  U
-        hidden = torch.tanh(torch.einsum("bts,bsa->bta", gathered, self.hidden[edge_type]))
-        weights = torch.softmax(torch.einsum("bta,ba->bt", hidden, self.attention[edge_type]), dim=1)  # a
+        gathered = of_type(self.edge_embeddings, self.neighbours[node], types).sum(2)  # (B, T, EDGE_SIZE)  U
+        by_type = F.embedding(edge_type, self.hidden.flatten(1)).view(-1, EDGE_SIZE, ATTENTION_SIZE)
+        hidden = torch.tanh(gathered @ by_type)  # (B, T, ATTENTION_SIZE)
+        weights = torch.softmax(torch.einsum("bta,ba->bt", hidden, F.embedding(edge_type, self.attention)), dim=1)  # a
         mixed = torch.einsum("bt,bts->bs", weights, gathered)
-        placed = torch.einsum("bs,tsd->btd", mixed, self.transform)
-        own = placed[torch.arange(len(node), device=node.device), edge_type]
-        return F.normalize(self.base[node] + own, dim=1)
+        return F.normalize(F.embedding(node, self.base) + transformed(mixed, edge_type, self.transform), dim=1)
 
 
 def drawn_neighbours(layers: Layers, count: int, generator: Generator) -> Tensor:

@@ -6,8 +6,9 @@ of all types, and held while the others are learned; here all are learned at onc
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn import functional as F
 
-from gatas.experiments.baselines.links.skipgram import SkipGram
+from gatas.experiments.baselines.links.skipgram import SkipGram, of_type, transformed
 from gatas.experiments.baselines.links.walks import Layers
 
 SMALL_SIZE = 10
@@ -25,6 +26,5 @@ class MNE(SkipGram):
         self.transform = nn.Parameter(torch.empty(layers.num_types, SMALL_SIZE, size).normal_(std=size**-0.5))
 
     def embed(self, node: Tensor, edge_type: Tensor) -> Tensor:
-        placed = torch.einsum("bs,tsd->btd", self.small[node, edge_type], self.transform)  # (B, T, size)
-        own = placed[torch.arange(len(node), device=node.device), edge_type]
-        return self.common[node] + WEIGHT * own
+        own = of_type(self.small, node, edge_type)
+        return F.embedding(node, self.common) + WEIGHT * transformed(own, edge_type, self.transform)

@@ -8,8 +8,9 @@ The weight η of the agreement is ours.
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn import functional as F
 
-from gatas.experiments.baselines.links.skipgram import SkipGram
+from gatas.experiments.baselines.links.skipgram import SkipGram, of_type
 from gatas.experiments.baselines.links.walks import Layers
 
 AGREEMENT = 0.05
@@ -28,21 +29,25 @@ class MVE(SkipGram):
         self.register_buffer("absent", (layers.degree() == 0).view(layers.num_types, -1).T, persistent=False)
 
     def embed(self, node: Tensor, edge_type: Tensor) -> Tensor:
-        return self.views[node, edge_type]
+        return of_type(self.views, node, edge_type)
 
     def final(self, node: Tensor, edge_type: Tensor) -> Tensor:
-        views = self.views[node]
+        views = self._views(node)
         return self._robust(views, self._votes(node, views))
 
     def forward(self, centre: Tensor, edge_type: Tensor, context: Tensor, negatives: Tensor) -> Tensor:
-        views = self.views[centre]  # (B, T, size)
-        own = views[torch.arange(len(centre), device=centre.device), edge_type]
+        views = self._views(centre)
+        own = (views * F.one_hot(edge_type, views.shape[1])[:, :, None]).sum(1)
         votes = self._votes(centre, views.detach())
         voted = self._robust(views.detach(), votes)  # teaches the attention, not the views
         robust = self._robust(views, votes.detach())
         apart = (votes.detach() * (views - robust[:, None]).square().sum(-1)).sum(-1).mean()
         taught = self.contrast(voted, context, negatives)
         return self.contrast(own, context, negatives) + taught + AGREEMENT * apart
+
+    def _views(self, node: Tensor) -> Tensor:
+        """(B, T, size)"""
+        return F.embedding(node, self.views.flatten(1)).view(len(node), -1, self.size)
 
     def _votes(self, node: Tensor, views: Tensor) -> Tensor:
         """(B, T) weights of views that the node has edges in."""

@@ -66,9 +66,10 @@ class SkipGram(nn.Module):
         return self.contrast(self.embed(centre, edge_type), context, negatives)
 
     def contrast(self, embedded: Tensor, context: Tensor, negatives: Tensor) -> Tensor:
-        near = (embedded * self.context[context]).sum(-1)  # (B,)
-        far = torch.einsum("bd,bkd->bk", embedded, self.context[negatives])
-        return -(F.logsigmoid(near) + F.logsigmoid(-far).sum(-1)).mean()
+        # F.embedding here and elsewhere, since on a CPU the gradient of plain indexing is much slower.
+        others = F.embedding(torch.cat([context[:, None], negatives], dim=1), self.context)  # (B, 1 + K, size)
+        logits = torch.bmm(others, embedded[:, :, None]).squeeze(2)
+        return -(F.logsigmoid(logits[:, 0]) + F.logsigmoid(-logits[:, 1:]).sum(-1)).mean()
 
     @torch.no_grad()
     def score(self, source: Tensor, edge_type: Tensor, target: Tensor) -> Tensor:
@@ -76,6 +77,17 @@ class SkipGram(nn.Module):
         rows = torch.arange(len(source), device=source.device).split(16_384)  # type: ignore[no-untyped-call]
         given = ((source[own], edge_type[own], target[own]) for own in rows)
         return torch.cat([F.cosine_similarity(self.final(s, kind), self.final(t, kind)) for s, kind, t in given])
+
+
+def transformed(vectors: Tensor, edge_type: Tensor, matrices: Tensor) -> Tensor:
+    """(B, size) of (B, small) vectors, each by the matrix of its type among (T, small, size)."""
+    own = F.one_hot(edge_type, len(matrices)).to(vectors.dtype)  # a matrix for each row would be much larger
+    return (own[:, :, None] * vectors[:, None]).flatten(1) @ matrices.flatten(0, 1)
+
+
+def of_type(table: Tensor, node: Tensor, edge_type: Tensor) -> Tensor:
+    """(…, size) rows of an (N, T, size) table."""
+    return F.embedding(node * table.shape[1] + edge_type, table.flatten(0, 1))
 
 
 def fit_skipgram(
