@@ -98,7 +98,8 @@ class Learner:
         def work(model: Any, batch: Batch) -> Tensor:
             given = {name: column for name, column in batch.items() if name not in ("weight", "known")}
             ask = model.represent if isinstance(self.task, LinkTask) else model
-            return ask(**given, draw=self.draw, mode=self.config.evaluation_mode)
+            found: Tensor = ask(**given, draw=self.draw, mode=self.config.evaluation_mode)
+            return found
 
         with self._autocast():
             return self._call(work, batch, None)
@@ -110,7 +111,8 @@ class Learner:
 
         def work(model: Any, batch: Batch) -> Tensor:
             own = batch["representations"]
-            return model.score(own[batch["source"]], own[batch["target"]], batch["edge_type"])
+            logits: Tensor = model.score(own[batch["source"]], own[batch["target"]], batch["edge_type"])
+            return logits
 
         dims = {"representations": 0, "source": None, "target": None, "edge_type": None}
         parts = []

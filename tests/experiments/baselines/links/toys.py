@@ -11,7 +11,7 @@ NUM_NODES = 30
 def clubs(seed=0):
     """Three clubs; members are friends, in two of them rivals too. A seventh of the links is held out, twice."""
     generator = np.random.default_rng(seed)
-    rows = {"train": [], "valid": [], "test": []}
+    rows: dict[str, list[tuple[int, int, int, int]]] = {"train": [], "valid": [], "test": []}
     everyone = [(one, other) for one in range(NUM_NODES) for other in range(one)]
     for kind, number in enumerate((3, 2)):
         inside = [(one, other) for one, other in everyone if one % 3 == other % 3 < number]
