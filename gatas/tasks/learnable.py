@@ -10,6 +10,8 @@ from torch import Tensor, nn
 class Learnable(nn.Module):
     """A model that the training loop can train. Its `forward` takes what its task puts into a batch.
 
+    For links it also has `represent`, of nodes, and `score`, of pairs of representations: an evaluation asks these.
+
     Weights are what `state_dict` holds; several models of one shape may be called as one by torch.func.vmap.
     """
 

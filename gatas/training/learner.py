@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gatas.tasks import LinkPredictor, LinkTask, NodeTask
+from gatas.tasks import LinkTask, NodeTask
 from gatas.tasks.batches import Batches
 from gatas.tasks.learnable import Learnable
 from gatas.training.config import TrainingConfig
@@ -97,8 +97,9 @@ class Learner:
     def _evaluated(self, batch: Batch) -> Tensor:
         def work(model: Any, batch: Batch) -> Tensor:
             given = {name: column for name, column in batch.items() if name not in ("weight", "known")}
-            ask = model.represent if isinstance(model, LinkPredictor) else model
-            return ask(**given, draw=self.draw, mode=self.config.evaluation_mode)
+            ask = model.represent if isinstance(self.task, LinkTask) else model
+            found: Tensor = ask(**given, draw=self.draw, mode=self.config.evaluation_mode)
+            return found
 
         with self._autocast():
             return self._call(work, batch, None)
@@ -108,9 +109,10 @@ class Learner:
         assert isinstance(self.task, LinkTask)
         source, target, edge_type = (column.to(self.device) for column in self.task.pairs_of(split))
 
-        def work(model: LinkPredictor, batch: Batch) -> Tensor:
+        def work(model: Any, batch: Batch) -> Tensor:
             own = batch["representations"]
-            return model.score(own[batch["source"]], own[batch["target"]], batch["edge_type"])
+            logits: Tensor = model.score(own[batch["source"]], own[batch["target"]], batch["edge_type"])
+            return logits
 
         dims = {"representations": 0, "source": None, "target": None, "edge_type": None}
         parts = []

@@ -1,0 +1,49 @@
+"""GATNE-T: a base embedding, and for each type one gathered from neighbours, mixed by self-attention over types.
+
+Cen et al. (KDD 2019); sizes, sums and starting values as in the authors' code (THUDM/GATNE, src/main_pytorch.py): edge
+embeddings of 10 dimensions, attention of 20, 10 neighbours a type. Neighbours are drawn once and with replacement; there,
+where a node has fewer than 10, each is taken at least once.
+"""
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional as F
+
+from gatas.experiments.baselines.links.skipgram import SkipGram, of_type, transformed
+from gatas.experiments.baselines.links.walks import Layers
+
+EDGE_SIZE, ATTENTION_SIZE, NUM_NEIGHBOURS = 10, 20, 10
+
+
+class GATNE(SkipGram):
+    """v = b + M ᵀ U a, of length 1."""
+
+    noise = "log-uniform"
+    neighbours: Tensor
+
+    def __init__(self, layers: Layers, size: int, generator: Generator) -> None:
+        super().__init__(layers, size, generator)
+        num_nodes, num_types, deviation = layers.num_nodes, layers.num_types, size**-0.5
+        self.base = nn.Parameter(torch.empty(num_nodes, size).uniform_(-1, 1))
+        self.edge_embeddings = nn.Parameter(torch.empty(num_nodes, num_types, EDGE_SIZE).uniform_(-1, 1))
+        self.transform = nn.Parameter(torch.empty(num_types, EDGE_SIZE, size).normal_(std=deviation))  # M
+        self.hidden = nn.Parameter(torch.empty(num_types, EDGE_SIZE, ATTENTION_SIZE).normal_(std=deviation))  # W
+        self.attention = nn.Parameter(torch.empty(num_types, ATTENTION_SIZE).normal_(std=deviation))  # w
+        self.register_buffer("neighbours", drawn_neighbours(layers, NUM_NEIGHBOURS, generator), persistent=False)
+
+    def embed(self, node: Tensor, edge_type: Tensor) -> Tensor:
+        types = torch.arange(self.layers.num_types, device=node.device)[:, None]
+        gathered = of_type(self.edge_embeddings, self.neighbours[node], types).sum(2)  # (B, T, EDGE_SIZE)  U
+        by_type = F.embedding(edge_type, self.hidden.flatten(1)).view(-1, EDGE_SIZE, ATTENTION_SIZE)
+        hidden = torch.tanh(gathered @ by_type)  # (B, T, ATTENTION_SIZE)
+        weights = torch.softmax(torch.einsum("bta,ba->bt", hidden, F.embedding(edge_type, self.attention)), dim=1)  # a
+        mixed = torch.einsum("bt,bts->bs", weights, gathered)
+        return F.normalize(F.embedding(node, self.base) + transformed(mixed, edge_type, self.transform), dim=1)
+
+
+def drawn_neighbours(layers: Layers, count: int, generator: Generator) -> Tensor:
+    """(N, T, count) of each node and type; itself where it has none."""
+    found = torch.arange(layers.num_nodes, device=layers.indptr.device).repeat(layers.num_types)[:, None].repeat(1, count)
+    row = layers.degree().nonzero().squeeze(1)
+    found[row] = layers.drawn(row[:, None].expand(-1, count), generator)
+    return found.view(layers.num_types, layers.num_nodes, count).transpose(0, 1).contiguous()

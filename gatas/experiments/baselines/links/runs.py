@@ -1,0 +1,64 @@
+"""`run_link_peer`: train a peer by its name on each of some seeds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from gatas.datasets import Dataset
+from gatas.errors import ConfigError
+from gatas.experiments.baselines.links.encoders import GAT, GCN, RGCN, TRAINING, LinkPeer
+from gatas.experiments.baselines.links.gatne import GATNE
+from gatas.experiments.baselines.links.mne import MNE
+from gatas.experiments.baselines.links.mve import MVE
+from gatas.experiments.baselines.links.skipgram import Settings, SkipGram, fit_skipgram
+from gatas.experiments.results import summarised
+from gatas.tasks.config import checked
+from gatas.training.config import Config, DataConfig, TrainingConfig
+from gatas.training.loop import Entry, chosen_device, fit_models
+from gatas.training.run import Run
+
+ENCODERS: dict[str, tuple[type[LinkPeer], Any]] = {
+    "gcn-bilinear": (GCN, "bilinear"),
+    "gcn-distmult": (GCN, "distmult"),
+    "gat-bilinear": (GAT, "bilinear"),
+    "gat-distmult": (GAT, "distmult"),
+    "rgcn-distmult": (RGCN, "distmult"),
+}
+WALKERS: dict[str, type[SkipGram]] = {"mve": MVE, "mne": MNE, "gatne-t": GATNE}
+LINK_PEERS = (*ENCODERS, *WALKERS)
+
+
+def run_link_peer(
+    name: str, dataset: Dataset, seeds: Sequence[int], device: str = "auto", *, size: int = 200, **settings: Any
+) -> list[dict[str, Any]]:
+    """Metrics of each seed, in the form of `results.summarised`. `settings` are of the training, instead of the peer's own."""
+    return [summarised(fit_link_peer(name, dataset, seed, device, size=size, **settings)) for seed in seeds]
+
+
+def fit_link_peer(
+    name: str,
+    dataset: Dataset,
+    seed: int,
+    device: str = "auto",
+    *,
+    size: int = 200,
+    report: Callable[[Entry], None] | None = None,
+    **settings: Any,
+) -> Run:
+    """One run. Seeds are trained one after another: a step is over the whole graph, which leaves a GPU little room."""
+    if name not in LINK_PEERS:
+        raise ConfigError(f"there is no link peer {name!r}. Known: {', '.join(LINK_PEERS)}.")
+    if name in WALKERS:
+        chosen = replace(Settings(size=size), **settings)
+        return fit_skipgram(WALKERS[name], dataset, seed, chosen_device(device), chosen, report)
+    kind, decoder = ENCODERS[name]
+    training = checked(TrainingConfig, {**TRAINING, **settings})
+    config = Config(data=DataConfig(name=dataset.name), training=training)
+    with torch.random.fork_rng():  # dropout is torch's own; seeded here, it is a function of the seed too
+        torch.manual_seed(seed)
+        (run,) = fit_models(
+            [kind(dataset, decoder, size=size, seed=seed)], dataset, config, [seed], device=device, report=report
+        )
+    return run
