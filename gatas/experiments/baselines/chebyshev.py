@@ -6,6 +6,7 @@ Settings are those of github.com/tkipf/gcn (`gcn_cheby`). The three filters T₀
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
 from torch_geometric.nn import ChebConv
@@ -20,7 +21,7 @@ class Chebyshev(GCN):
     """GCN's two layers with polynomials of the Laplacian."""
 
     def convolution(self, in_size: int, out_size: int) -> Any:
-        return _Convolution(in_size, out_size, NUM_FILTERS)
+        return ProjectingChebConv(in_size, out_size, NUM_FILTERS)
 
     def prepared(self, edges: Tensor, num_nodes: int) -> tuple[Tensor, Tensor | None]:
         """2L / λ − I."""
@@ -31,8 +32,13 @@ class Chebyshev(GCN):
         return edges, 2 * weights / largest - (edges[0] == edges[1]).float()
 
 
-class _Convolution(ChebConv):  # type: ignore[misc]
-    """PyG's, with what is normalised once and not in each step."""
+class ProjectingChebConv(ChebConv):  # type: ignore[misc]
+    """PyG's layer by Clenshaw's recurrence: what is sent along the edges is as wide as the output, not as the input."""
 
-    def __norm__(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor, *args: Any, **more: Any) -> Any:
-        return edge_index, edge_weight
+    def forward(self, x: Tensor, edges: Tensor, weights: Tensor) -> Tensor:
+        first, *others = (lin(x) for lin in self.lins)
+        last = second_last = torch.zeros_like(first)
+        for one in reversed(others):
+            last, second_last = one + 2 * self.propagate(edges, x=last, norm=weights) - second_last, last
+        total: Tensor = first + self.propagate(edges, x=last, norm=weights) - second_last + self.bias
+        return total

@@ -34,9 +34,9 @@ class GraphSAGE(Peer):
     def build(self, hidden_sizes: tuple[int, ...], dropout: float, ends_dense: bool = False) -> None:
         self.dropout = dropout
         sizes = (self.feature_size, *hidden_sizes)
-        self.layers = nn.ModuleList([SAGEConv(*both) for both in pairwise(sizes)])
+        self.layers = nn.ModuleList([ProjectingSAGEConv(*both) for both in pairwise(sizes)])
         self.ends_dense = ends_dense
-        self.last = (nn.Linear if ends_dense else SAGEConv)(sizes[-1], self.num_classes)
+        self.last = (nn.Linear if ends_dense else ProjectingSAGEConv)(sizes[-1], self.num_classes)
 
     def logits(self, x: Tensor, edges: Tensor, values: None) -> Tensor:
         x = F.dropout(x, self.dropout, self.training)
@@ -44,3 +44,15 @@ class GraphSAGE(Peer):
             x = F.dropout(F.relu(layer(x, edges)), self.dropout, self.training)
         logits: Tensor = self.last(x) if self.ends_dense else self.last(x, edges)
         return logits
+
+
+class ProjectingSAGEConv(SAGEConv):  # type: ignore[misc]
+    """PyG's layer, which takes the mean of inputs or of outputs, whichever are narrower."""
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        if self.in_channels <= self.out_channels:
+            same: Tensor = super().forward(x, edges)
+            return same
+        sent = F.linear(x, self.lin_l.weight)
+        total: Tensor = self.propagate(edges, x=(sent, sent), size=None) + self.lin_l.bias + self.lin_r(x)
+        return total

@@ -34,10 +34,10 @@ def test_a_peer_learns_a_toy_alone_and_beside_others(name):
     dataset = camps()
     (alone,) = trained(name, dataset, [0], dropout=0.1)
     assert alone.history[-1]["loss"] < 0.8 * alone.history[0]["loss"]
-    assert alone.metrics["test"]["accuracy"] > 0.75
+    assert alone.metrics["test"]["accuracy"] > 0.6
     for run in trained(name, dataset, [0, 1], dropout=0.1):
         assert run.history[-1]["loss"] < 0.8 * run.history[0]["loss"]
-        assert run.metrics["valid"]["accuracy"] > 0.75
+        assert run.metrics["valid"]["accuracy"] > 0.6
 
 
 @pytest.mark.parametrize("name", [name for name in PEERS if name != "sgat"])  # its gates are drawn, dropout or not
