@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from gatas import __version__
-from gatas.cli import configs, demo, evaluate, inspect, reproduce, train, transitions
+from gatas.cli import compare, configs, demo, evaluate, inspect, reproduce, train, transitions
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
 
@@ -22,6 +22,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_comp
 app.command()(demo.demo)
 app.command()(inspect.inspect)
 app.command()(reproduce.reproduce)
+app.command()(compare.compare)
 app.add_typer(transitions.app, name="transitions")
 app.add_typer(configs.app, name="config")
 app.command()(train.train)

@@ -22,7 +22,7 @@ from gatas.training.config import Config
 from gatas.training.loop import Entry, chosen_device, fit_many
 from gatas.training.run import Run
 
-PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torchmetrics")
+PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torchmetrics", "torch-geometric")
 UNIMPORTANT = {"checkpoint_seconds", "keep_checkpoints"}
 
 
@@ -77,21 +77,21 @@ def stored(path: Path, config: Config) -> dict[str, Any]:
 
 def summarised(run: Run) -> dict[str, Any]:
     """One seed: metrics, the depth it learned, and how long an epoch took."""
-    metrics = {name: _rounded(value) for name, value in run.metrics.items()}
+    metrics = {name: rounded(value) for name, value in run.metrics.items()}
     best = run.history[max(0, run.metrics["best_epoch"])]
-    return {"seed": run.seed, **metrics, **({"depth": _rounded(best["depth"])} if "depth" in best else {})}
+    return {"seed": run.seed, **metrics, **({"depth": rounded(best["depth"])} if "depth" in best else {})}
 
 
 def curve(run: Run) -> dict[str, list[Any]]:
     """A run epoch by epoch."""
-    return {name: [_rounded(entry[name]) for entry in run.history] for name in run.history[0] if name != "epoch"}
+    return {name: [rounded(entry[name]) for entry in run.history] for name in run.history[0] if name != "epoch"}
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _rounded(own) for name, own in value.items()}
+        return {name: rounded(own) for name, own in value.items()}
     if isinstance(value, list):
-        return [_rounded(own) for own in value]
+        return [rounded(own) for own in value]
     return round(value, 5) if isinstance(value, float) else value
 
 

@@ -28,6 +28,10 @@ class Learnable(nn.Module):
         """How much of λ a parameter gets."""
         return 1.0
 
+    def penalty(self) -> Tensor | None:
+        """What a step adds to the loss of what `forward` has just returned, if anything."""
+        return None
+
     def prepare(self, precision: str) -> None:
         """Get ready for products in `precision`."""
 

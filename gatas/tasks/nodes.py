@@ -90,7 +90,8 @@ class NodeTask:
     ) -> Tensor:
         """What a step makes smaller."""
         if self.consistency is None:
-            return self.loss(model(target, **given).float(), target, weight)
+            loss, penalty = self.loss(model(target, **given).float(), target, weight), model.penalty()
+            return loss if penalty is None else loss + penalty
         logits = torch.stack([model(target, **given).float() for _ in range(self.consistency.draws)])  # (R, B, classes)
         assert known is not None
         losses = [self.loss(own, target, weight * known) for own in logits]

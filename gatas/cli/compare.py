@@ -1,0 +1,38 @@
+"""`gatas compare`: our model beside others, on the same data and seeds."""
+
+from pathlib import Path
+
+import typer
+
+from gatas.cli.output import stderr, stdout
+
+
+def compare(
+    data: str = typer.Option("cora", "--data", help="Data sets, separated by commas."),
+    models: str = typer.Option(
+        "gatas,gat,gcn", "--models", help="gatas, peers, recipes such as cora-base, or your own module:Class; by commas."
+    ),
+    seeds: int = typer.Option(10, "--seeds", min=1, help="Seeds for each model, from 0 on."),
+    at_once: int = typer.Option(100, "--at-once", min=1, help="Seeds trained in one program."),
+    out: Path = typer.Option(Path("results"), "--out", help="Folder of the results; those of this command go to peers/ in it."),
+    data_dir: Path = typer.Option(None, "--data-dir", help="Folder that holds the data sets."),
+    device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto for what there is."),
+) -> None:
+    """Train models on the same splits and seeds, go on where it stopped, and print a table for each data set."""
+    from gatas.experiments.compare import compare as run
+
+    text = run(
+        listed(data),
+        listed(models),
+        out,
+        seeds=seeds,
+        at_once=at_once,
+        data_dir=data_dir,
+        device=device,
+        begin=lambda what: stderr.print(f"{what} …"),
+    )
+    stdout.print(text, soft_wrap=True)
+
+
+def listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,44 @@
+"""APPNP: Gasteiger, Bojchevski & Günnemann, "Predict then propagate" (2019).
+
+Settings are those of the paper's §5 and github.com/gasteigerjo/ppnp.
+"""
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric import nn as pyg
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+
+
+class APPNP(Peer):
+    """A perceptron whose logits walk the graph and come back."""
+
+    recipes: ClassVar[Recipes] = dict.fromkeys(
+        CITATIONS,
+        Recipe(
+            {"rows_sum_to_one": True, "hidden_size": 64, "num_steps": 10, "teleport": 0.1, "dropout": 0.5},
+            trained(learning_rate=0.01, l2=5e-3, epochs=10_000, patience=100),
+        ),
+    )
+
+    def build(self, hidden_size: int, num_steps: int, teleport: float, dropout: float) -> None:
+        self.dropout = dropout
+        self.first = nn.Linear(self.feature_size, hidden_size, bias=False)
+        self.second = nn.Linear(hidden_size, self.num_classes, bias=False)
+        self.propagate = pyg.APPNP(num_steps, teleport, dropout, normalize=False)
+
+    def prepared(self, edges: Tensor, num_nodes: int) -> tuple[Tensor, Tensor | None]:
+        normalised: tuple[Tensor, Tensor] = gcn_norm(edges, num_nodes=num_nodes)
+        return normalised
+
+    def logits(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
+        x = F.relu(self.first(F.dropout(x, self.dropout, self.training)))
+        x = self.second(F.dropout(x, self.dropout, self.training))
+        logits: Tensor = self.propagate(x, edges, values)
+        return logits
+
+    def l2_share(self, name: str) -> float:
+        return float(name.startswith("first."))

@@ -1,0 +1,61 @@
+"""GCNII: Chen et al., "Simple and deep graph convolutional networks" (2020).
+
+Settings are those of the paper's Table 4 and github.com/chennnM/GCNII; for PPI it is GCNII*, with residuals, one graph a step.
+"""
+
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.nn import GCN2Conv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+from gatas.experiments.baselines.peer import Peer, Recipe, Recipes, trained
+
+
+def _citation(num_layers: int, hidden_size: int, decay: float, dropout: float, l2: float) -> Recipe:
+    sizes = {"num_layers": num_layers, "hidden_size": hidden_size, "initial": 0.1, "decay": decay, "dropout": dropout}
+    return Recipe(
+        {"rows_sum_to_one": True, **sizes, "dense_l2_share": 5e-4 / l2},
+        trained(learning_rate=0.01, l2=l2, epochs=1500, patience=100, monitor="loss"),
+    )
+
+
+class GCNII(Peer):
+    """Many convolutions, each with some of the first layer (`initial`, α) and weights near the identity (`decay`, λ)."""
+
+    recipes: ClassVar[Recipes] = {
+        "cora": _citation(64, 64, decay=0.5, dropout=0.6, l2=0.01),
+        "citeseer": _citation(32, 256, decay=0.6, dropout=0.7, l2=0.01),
+        "pubmed": _citation(16, 256, decay=0.4, dropout=0.5, l2=5e-4),
+        "ppi": Recipe(
+            {"num_layers": 9, "hidden_size": 2048, "initial": 0.5, "decay": 1.0, "dropout": 0.2, "starred": True},
+            trained(learning_rate=0.001, by_graph=True, epochs=8000, patience=2000),
+        ),
+    }
+
+    def build(
+        self, num_layers: int, hidden_size: int, initial: float, decay: float, dropout: float,
+        dense_l2_share: float = 1.0, starred: bool = False,
+    ) -> None:  # fmt: skip
+        self.dropout, self.dense_l2_share, self.starred = dropout, dense_l2_share, starred
+        self.first, self.last = nn.Linear(self.feature_size, hidden_size), nn.Linear(hidden_size, self.num_classes)
+        options: dict[str, Any] = {"shared_weights": not starred, "normalize": False}
+        self.layers = nn.ModuleList(
+            [GCN2Conv(hidden_size, initial, decay, layer=number + 1, **options) for number in range(num_layers)]
+        )
+
+    def prepared(self, edges: Tensor, num_nodes: int) -> tuple[Tensor, Tensor | None]:
+        normalised: tuple[Tensor, Tensor] = gcn_norm(edges, num_nodes=num_nodes)
+        return normalised
+
+    def logits(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
+        first = x = F.relu(self.first(F.dropout(x, self.dropout, self.training)))
+        for layer in self.layers:
+            out = layer(F.dropout(x, self.dropout, self.training), first, edges, values)
+            x = F.relu(out + x if self.starred else out)
+        logits: Tensor = self.last(F.dropout(x, self.dropout, self.training))
+        return logits
+
+    def l2_share(self, name: str) -> float:
+        return 1.0 if name.startswith("layers.") else self.dense_l2_share

@@ -1,0 +1,69 @@
+"""What a training costs: memory, and how long answers take afterwards."""
+
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+import psutil
+import torch
+from torch import Tensor
+
+from gatas.datasets import Dataset
+from gatas.tasks.learnable import Learnable
+from gatas.training.config import TrainingConfig
+
+NUM_TARGETS = 1000
+STATUS = Path("/proc/self/status")
+
+
+class PeakMemory:
+    """Bytes taken at most since it was made: of a GPU what torch has allocated, else by how much the process has grown."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+        elif STATUS.exists():
+            Path("/proc/self/clear_refs").write_text("5")  # forgets the highest so far
+        self.before = psutil.Process().memory_info().rss
+
+    def taken(self) -> int:
+        if self.device.type == "cuda":
+            return int(torch.cuda.max_memory_allocated(self.device))
+        return max(0, self._highest() - self.before)
+
+    def _highest(self) -> int:
+        lines = STATUS.read_text().splitlines() if STATUS.exists() else []
+        highest = [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")]
+        return highest[0] if highest else int(psutil.Process().memory_info().rss)
+
+
+@torch.no_grad()
+def seconds_to_answer(model: Learnable, dataset: Dataset, config: TrainingConfig, device: torch.device) -> float:
+    """To classify 1,000 nodes that were not trained on, once everything is loaded: the median of three times."""
+    nodes = np.sort(np.asarray(dataset.splits["test" if "test" in dataset.splits else "valid"]))
+    given: dict[str, Tensor] = {}
+    graph_id = None if dataset.graph.graph_id is None else np.asarray(dataset.graph.graph_id)
+    if config.by_graph and graph_id is not None:
+        nodes = nodes[graph_id[nodes] == graph_id[nodes[0]]]
+        first = int(np.searchsorted(graph_id, graph_id[nodes[0]]))
+        given["first_node"] = torch.full((NUM_TARGETS,), first, device=device)
+    batch_size = min(model.evaluation_batch(device), NUM_TARGETS)
+    columns = {"target": torch.from_numpy(np.resize(nodes, NUM_TARGETS)).to(device), **given}
+    batches = [
+        {name: column[start : start + batch_size] for name, column in columns.items()}
+        for start in range(0, NUM_TARGETS, batch_size)
+    ]
+    model.to(device).eval()
+    return median([_answered(model, batches, config, device) for _ in range(4)][1:])  # the first warms up
+
+
+def _answered(model: Learnable, batches: list[dict[str, Tensor]], config: TrainingConfig, device: torch.device) -> float:
+    started = perf_counter()
+    for draw in range(config.evaluation_draws):
+        for batch in batches:
+            model(**batch, draw=torch.tensor(-1 - draw, device=device), mode=config.evaluation_mode)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return perf_counter() - started

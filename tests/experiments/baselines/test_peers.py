@@ -1,0 +1,118 @@
+"""Every peer learns by our loop, alone and beside others of its kind."""
+
+import pytest
+import torch
+from pytest import approx
+
+from gatas.errors import ConfigError
+from gatas.experiments.baselines import PEERS, recipe_of, seeded
+from gatas.experiments.baselines.peer import edges_of
+from gatas.training.config import Config
+from gatas.training.loop import fit_models
+from tests.tasks.toys import camps, labelled_graphs, likes
+
+CITATIONS = ("cora", "citeseer", "pubmed")
+SEVERAL = ("mlp", "sage", "gat", "gatv2", "gcnii")
+SMALL = {"gcnii": {"num_layers": 4, "hidden_size": 16}}
+
+
+def made(name, dataset, **more):
+    model, training = recipe_of(name, dataset)
+    peer = PEERS[name](dataset, **{**model, **SMALL.get(name, {}), **more})
+    return peer, training.model_copy(update={"epochs": 30, "learning_rate": 0.02})
+
+
+def trained(name, dataset, seeds, **more):
+    peer, training = made(name, dataset, **more)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return fit_models(seeded(peer, seeds), dataset, Config(training=training), seeds, device="cpu")
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_learns_a_toy_alone_and_beside_others(name):
+    dataset = camps()
+    (alone,) = trained(name, dataset, [0], dropout=0.1)
+    assert alone.history[-1]["loss"] < 0.8 * alone.history[0]["loss"]
+    assert alone.metrics["test"]["accuracy"] > 0.6
+    for run in trained(name, dataset, [0, 1], dropout=0.1):
+        assert run.history[-1]["loss"] < 0.8 * run.history[0]["loss"]
+        assert run.metrics["valid"]["accuracy"] > 0.6
+
+
+@pytest.mark.parametrize("name", [name for name in PEERS if name != "sgat"])  # its gates are drawn, dropout or not
+def test_peers_side_by_side_learn_what_each_learns_alone(name):
+    together = trained(name, camps(), [0, 1], dropout=0.0)
+    for run in together:
+        (alone,) = trained(name, camps(), [run.seed], dropout=0.0)
+        assert [entry["loss"] for entry in run.history[:10]] == approx(
+            [entry["loss"] for entry in alone.history[:10]], rel=1e-2
+        )
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_peer_learns_several_labels_on_several_graphs(name):
+    dataset = labelled_graphs()
+    sizes = {"hidden_size": 8, "num_layers": 2} if name == "gcnii" else {"hidden_sizes": (16, 16)}
+    peer, training = made(name, dataset, **sizes)
+    assert not peer.vmaps and training.by_graph
+    (run,) = fit_models([peer], dataset, Config(training=training), [0], device="cpu")
+    assert run.history[-1]["loss"] < 0.8 * run.history[0]["loss"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_one_graph_of_several_is_seen_as_it_is_among_all(name):
+    dataset = labelled_graphs()
+    sizes = {"hidden_size": 8, "num_layers": 2} if name == "gcnii" else {"hidden_sizes": (16, 16)}
+    peer, _ = made(name, dataset, **sizes)
+    target, first = torch.tensor([9, 11]), torch.tensor([8, 8])  # the third ring
+    with torch.no_grad():
+        torch.testing.assert_close(peer.eval()(target, first_node=first), peer(target))
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_weights_are_a_function_of_the_seed(name):
+    peer, _ = made(name, camps())
+    first, second, again = (one.state_dict() for one in seeded(peer, [3, 4, 3]))
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert any(not torch.equal(first[key], second[key]) for key in first)
+    assert "features" not in first and "edges" not in first
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_has_settings_for_every_citation_network(name):
+    assert set(CITATIONS) <= set(PEERS[name].recipes)
+    for recipe in PEERS[name].recipes.values():
+        assert recipe.training.optimiser == "adam" and recipe.training.max_norm is None
+
+
+def test_only_some_have_settings_for_several_labels():
+    assert {name for name, peer in PEERS.items() if "ppi" in peer.recipes} == set(SEVERAL)
+    with pytest.raises(ConfigError, match="gcn has no settings for nodes with several labels"):
+        recipe_of("gcn", labelled_graphs())
+
+
+def test_a_peer_needs_features():
+    with pytest.raises(ConfigError, match="likes has no features"):
+        PEERS["gcn"](likes(), hidden_size=4, dropout=0.5)
+
+
+def test_rows_of_features_can_be_made_to_sum_to_one():
+    peer, _ = made("mlp", camps())
+    scaled, _ = made("mlp", camps(), rows_sum_to_one=True)
+    positive = peer.features.sum(1) > 0
+    assert scaled.features.sum(1)[positive].tolist() == approx([1] * int(positive.sum()), abs=1e-4)
+    assert torch.equal(scaled.features[~positive], peer.features[~positive])
+
+
+def test_edges_point_to_the_node_that_looks():
+    edges = edges_of(likes(inverse=False))
+    assert [0, 11] in edges.T.tolist() and [11, 0] not in edges.T.tolist()  # 11 likes 0, so 11 looks at 0
+
+
+def test_decay_is_for_the_layers_that_the_papers_say():
+    gcn, gcnii = made("gcn", camps())[0], PEERS["gcnii"](camps(), **{**PEERS["gcnii"].recipes["cora"].model, "num_layers": 2})
+    assert {name: gcn.l2_share(name) for name in gcn.state_dict() if "weight" in name} == {
+        "first.lin.weight": 1, "second.lin.weight": 0,
+    }  # fmt: skip
+    assert gcnii.l2_share("layers.0.weight1") == 1 and gcnii.l2_share("first.weight") == approx(0.05)

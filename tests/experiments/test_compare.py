@@ -1,0 +1,155 @@
+"""`compare`: runs what is missing, goes on after a failure, and renders a table."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from pytest import approx
+
+from gatas.errors import ConfigError
+from gatas.experiments import compare as comparing
+from gatas.experiments import recipes
+from gatas.experiments.baselines import PEERS, Recipe
+from gatas.experiments.compare import StaleError, chosen, compare, difference, path_of, render, row
+from gatas.experiments.contenders import check_models, contender
+from gatas.experiments.measuring import PeakMemory
+from tests.tasks.toys import camps, labelled_graphs, likes
+
+OWN = "tests.experiments.test_compare:Constant"
+
+
+class Constant(torch.nn.Module):
+    """A user's model: the same for every node."""
+
+    training_settings = {"epochs": 2, "learning_rate": 0.1}  # noqa: RUF012
+
+    def __init__(self, dataset):
+        super().__init__()
+        self.logits = torch.nn.Parameter(torch.randn(len(dataset.names)))
+
+    def forward(self, target):
+        return self.logits.expand(len(target), -1)
+
+
+class Broken(Constant):
+    def forward(self, target):
+        raise torch.OutOfMemoryError("no | memory\nleft")
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Toys by name, and recipes of two epochs."""
+    toys = {"camps": camps(), "rings": labelled_graphs(), "likes": likes()}
+    monkeypatch.setattr(comparing, "load_dataset", lambda name, _: toys[name])
+    ours = {"model": {"sample_size": 5, "num_heads": 1, "hidden_size": 8}, "training": {"epochs": 2}}
+    monkeypatch.setitem(recipes.OWN, "camps", ours)
+    model, training = PEERS["gcn"].recipes["cora"]
+    monkeypatch.setattr(PEERS["gcn"], "recipes", {"cora": Recipe(model, training.model_copy(update={"epochs": 3}))})
+
+
+def read(folder, data, model):
+    return json.loads(path_of(folder / "peers", data, model).read_text())
+
+
+def test_models_are_run_once_and_go_on_where_they_stopped(quick, tmp_path):
+    begun: list[str] = []
+    table = compare(["camps"], ["gatas", "gcn", OWN], tmp_path, seeds=2, device="cpu", begin=begun.append)
+    assert begun == ["gatas on camps", "gcn on camps", f"{OWN} on camps"]
+    first = read(tmp_path, "camps", "gcn")
+    assert [run["seed"] for run in first["runs"]] == [0, 1] and len(first["sessions"]) == 1
+    session = first["sessions"][0]
+    assert session["parameters"] == 5 * 16 + 16 + 16 * 2 + 2 and session["seconds_for_1000"] > 0
+    assert session["versions"]["torch"] and session["hardware"] and session["date"]
+    assert all(run["seconds_to_best"] > 0 and run["seconds_per_epoch"] > 0 for run in first["runs"])
+    assert len(read(tmp_path, "camps", OWN)["sessions"]) == 2  # one by one: nobody knows whether it can be vmapped
+    assert table.startswith("### camps\n") and "| gcn | " in table and f"| {OWN} | " in table
+    compare(["camps"], ["gcn"], tmp_path, seeds=3, device="cpu")
+    again = read(tmp_path, "camps", "gcn")
+    assert again["runs"][:2] == first["runs"] and [one["seeds"] for one in again["sessions"]] == [[0, 1], [2]]
+
+
+def test_a_model_that_raises_becomes_a_row_and_the_rest_goes_on(quick, tmp_path):
+    broken = "tests.experiments.test_compare:Broken"
+    table = compare(["camps", "rings"], [broken, "gcn"], tmp_path, seeds=1, device="cpu")
+    assert f"| {broken} | OutOfMemoryError: no ¦ memory left | – |" in table
+    assert "| gcn | ConfigError: gcn has no settings for nodes with several labels" in table
+    assert len(read(tmp_path, "camps", "gcn")["runs"]) == 1
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+
+
+def test_what_failed_is_tried_again(quick, tmp_path, monkeypatch):
+    broken = "tests.experiments.test_compare:Broken"
+    compare(["camps"], [broken], tmp_path, seeds=1, device="cpu")
+    monkeypatch.setattr(Broken, "forward", Constant.forward)
+    compare(["camps"], [broken], tmp_path, seeds=1, device="cpu")
+    found = read(tmp_path, "camps", broken)
+    assert len(found["runs"]) == 1 and "error" not in found
+
+
+def test_results_of_other_settings_are_never_added_to(quick, tmp_path, monkeypatch):
+    compare(["camps"], [OWN], tmp_path, seeds=1, device="cpu")
+    monkeypatch.setattr(Constant, "training_settings", {"epochs": 3})
+    with pytest.raises(StaleError, match="other settings"):
+        compare(["camps"], [OWN], tmp_path, seeds=2, device="cpu")
+
+
+def test_differences_are_paired_by_seed():
+    #   1, 2, 3 more: mean 2, deviation 1, t(0.975, 2) = 4.3027, so 2 ± 4.3027 / √3
+    ours, own = {0: 80.0, 1: 81.0, 2: 82.0, 7: 0.0}, {0: 81.0, 1: 83.0, 2: 85.0}
+    assert difference(own, ours) == "+2.00 (-0.48 to +4.48)"
+    assert difference({0: 1.0}, ours) == "–"
+
+
+def test_a_row_says_what_a_model_reaches_and_takes():
+    runs = [
+        {"seed": seed, "test": {"f1": 0.8 + seed / 100}, "seconds_per_epoch": 0.5, "seconds_to_best": 20.0} for seed in (0, 1)
+    ]
+    sessions = [{"seeds": [0, 1], "parameters": 1234, "peak_bytes": 3 << 20, "seconds_for_1000": 0.25}]
+    line = row("gat", {"runs": runs, "sessions": sessions}, "test.f1", {})
+    assert line == "| gat | 80.50 ± 0.71 | 2 | – | 1,234 | 0.5 | 20 | 3 MiB (2) | 0.25 |"
+
+
+def test_models_that_were_not_run_say_so(tmp_path):
+    assert "| gcn | not run yet | – |" in render(camps(), ["gcn"], tmp_path)
+
+
+def test_wrong_names_are_answered_with_the_nearest():
+    with pytest.raises(ConfigError, match=r"no model 'gcni'\. Did you mean gcnii or gcn"):
+        check_models(["gcni"], ["cora"])
+    with pytest.raises(ConfigError, match="cora-base is a recipe for cora, which is not among the data: pubmed"):
+        check_models(["cora-base"], ["pubmed"])
+    with pytest.raises(ConfigError, match="nowhere:Model could not be imported"):
+        check_models(["nowhere:Model"], ["cora"])
+    with pytest.raises(ConfigError, match=r"no class of torch\.nn\.Module"):
+        check_models(["pathlib:Path"], ["cora"])
+
+
+def test_links_are_not_compared(quick, tmp_path):
+    with pytest.raises(ConfigError, match="likes is for link prediction"):
+        compare(["likes"], ["gcn"], tmp_path)
+
+
+def test_a_recipe_is_for_its_own_data():
+    assert chosen(["gatas", "gcn", "cora-base", "gcn"], "cora") == ["gatas", "gcn", "cora-base"]
+    assert chosen(["gatas", "gcn", "cora-base"], "pubmed") == ["gatas", "gcn"]
+
+
+def test_gatas_is_the_papers_recipe(quick):
+    assert contender("gatas", camps()).config == recipes.recipe("camps")
+
+
+def test_memory_is_what_was_taken_at_most():
+    peak = PeakMemory(torch.device("cpu"))
+    large = torch.ones(64 << 20, dtype=torch.uint8)
+    del large
+    assert peak.taken() == approx(64 << 20, rel=0.5)
+
+
+def test_the_command_prints_the_table(quick, tmp_path, monkeypatch, capsys):
+    from gatas.cli.compare import compare as command
+
+    command(data="camps", models="gcn, gatas", seeds=1, at_once=1, out=tmp_path, data_dir=Path(), device="cpu")
+    out, err = capsys.readouterr()
+    assert "### camps" in out and "| gatas | " in out and "gcn on camps" in err
