@@ -18,8 +18,8 @@ WEIGHT = 0.5  # w of each type
 class MNE(SkipGram):
     """b + w X ᵀ u of each type."""
 
-    def __init__(self, layers: Layers, size: int, generator: Generator) -> None:
-        super().__init__(layers, size, generator)
+    def __init__(self, layers: Layers, size: int, expected: Tensor, generator: Generator) -> None:
+        super().__init__(layers, size, expected, generator)
         bound = 0.5 / size
         self.common = nn.Parameter(torch.empty(layers.num_nodes, size).uniform_(-bound, bound))
         self.small = nn.Parameter(torch.empty(layers.num_nodes, layers.num_types, SMALL_SIZE).uniform_(-bound, bound))

@@ -21,8 +21,8 @@ class MVE(SkipGram):
 
     absent: Tensor
 
-    def __init__(self, layers: Layers, size: int, generator: Generator) -> None:
-        super().__init__(layers, size, generator)
+    def __init__(self, layers: Layers, size: int, expected: Tensor, generator: Generator) -> None:
+        super().__init__(layers, size, expected, generator)
         bound = 0.5 / size
         self.views = nn.Parameter(torch.empty(layers.num_nodes, layers.num_types, size).uniform_(-bound, bound))
         self.attention = nn.Parameter(torch.zeros(layers.num_types, layers.num_types * size))  # z, of all views side by side

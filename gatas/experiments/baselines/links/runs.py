@@ -56,7 +56,8 @@ def fit_link_peer(
     kind, decoder = ENCODERS[name]
     training = checked(TrainingConfig, {**TRAINING, **settings})
     config = Config(data=DataConfig(name=dataset.name), training=training)
-    with torch.random.fork_rng():  # dropout is torch's own; seeded here, it is a function of the seed too
+    chosen_devices = [chosen_device(device)] if chosen_device(device).type == "cuda" else []
+    with torch.random.fork_rng(chosen_devices):  # dropout is torch's own; seeded here, it is a function of the seed too
         torch.manual_seed(seed)
         (run,) = fit_models(
             [kind(dataset, decoder, size=size, seed=seed)], dataset, config, [seed], device=device, report=report

@@ -2,7 +2,7 @@
 
 Settings are those of GATNE (THUDM/GATNE, src/utils.py), by which its paper ran all three: 200 dimensions, 20 walks of length
 10 from each node of each type, a window of 5 (two to either side), 5 negatives, and early stopping at the best ROC-AUC on
-validation data after 5 epochs without a better one. GATNE takes steps of 64 pairs at a rate of 0.0001; here they are larger,
+validation data after 5 epochs without a better one. GATNE takes steps of 64 pairs at a rate of 0.001; here they are larger,
 which a GPU asks for, and so is the rate. Scores are cosines, as GATNE evaluates.
 """
 
@@ -48,7 +48,8 @@ class SkipGram(nn.Module):
 
     noise: Noise = "power"
 
-    def __init__(self, layers: Layers, size: int, generator: Generator) -> None:
+    def __init__(self, layers: Layers, size: int, expected: Tensor, generator: Generator) -> None:
+        """`expected` has how often each node is among the negatives of a pair."""
         super().__init__()
         self.layers, self.size = layers, size
         self.context = nn.Parameter(torch.empty(layers.num_nodes, size).normal_(std=size**-0.5))
@@ -67,9 +68,13 @@ class SkipGram(nn.Module):
 
     def contrast(self, embedded: Tensor, context: Tensor, negatives: Tensor) -> Tensor:
         # F.embedding here and elsewhere, since on a CPU the gradient of plain indexing is much slower.
-        others = F.embedding(torch.cat([context[:, None], negatives], dim=1), self.context)  # (B, 1 + K, size)
-        logits = torch.bmm(others, embedded[:, :, None]).squeeze(2)
+        others = torch.cat([context[:, None], negatives], dim=1)  # (B, 1 + K)
+        logits = torch.bmm(F.embedding(others, self.context), embedded[:, :, None]).squeeze(2) + self.offset(others)
         return -(F.logsigmoid(logits[:, 0]) + F.logsigmoid(-logits[:, 1:]).sum(-1)).mean()
+
+    def offset(self, node: Tensor) -> Tensor | float:
+        """What is added to the logits of nodes as contexts."""
+        return 0.0
 
     @torch.no_grad()
     def score(self, source: Tensor, edge_type: Tensor, target: Tensor) -> Tensor:
@@ -106,7 +111,8 @@ def fit_skipgram(
     noise = cumulative_noise(torch.bincount(nodes.flatten(), minlength=layers.num_nodes), kind.noise)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = kind(layers, settings.size, generator).to(device)
+        expected = settings.num_negatives * noise.diff(prepend=noise.new_zeros(1)).float()
+        model = kind(layers, settings.size, expected, generator).to(device)
     optimiser = torch.optim.Adam(model.parameters(), settings.learning_rate)
     task, stopping = LinkTask(dataset, settings.batch_size), EarlyStopping(1, settings.patience)
     best, history = model.state_dict(), []

@@ -12,8 +12,11 @@ from gatas.experiments.baselines.links import LINK_PEERS, fit_link_peer, run_lin
 from gatas.experiments.baselines.links.decoders import Bilinear, DistMult
 from gatas.experiments.baselines.links.edges import typed_edges
 from gatas.experiments.baselines.links.encoders import GAT, GCN, RGCN
+from gatas.experiments.baselines.links.gatne import GATNE
+from gatas.experiments.baselines.links.mve import MVE
 from gatas.experiments.baselines.links.runs import WALKERS
 from gatas.experiments.baselines.links.skipgram import cumulative_noise, of_type, thresholds, transformed
+from gatas.experiments.baselines.links.walks import Layers
 from gatas.training.config import Config
 from gatas.training.loop import fit_models
 from tests.experiments.baselines.links.toys import NUM_NODES, clubs
@@ -108,6 +111,24 @@ def test_a_vector_is_transformed_by_the_matrix_of_its_type():
     expected = torch.stack([vector @ matrices[kind] for vector, kind in zip(vectors, edge_type, strict=True)])
     torch.testing.assert_close(transformed(vectors, edge_type, matrices), expected)
     assert torch.equal(of_type(matrices, edge_type, torch.tensor([2, 0, 1, 1, 0])), matrices[edge_type, [2, 0, 1, 1, 0]])
+
+
+def test_gatne_embeddings_have_length_one_and_contexts_are_corrected_for_how_often_they_are_drawn():
+    generator = torch.Generator().manual_seed(0)
+    layers = Layers.of(typed_edges(likes()), torch.device("cpu"))
+    model = GATNE(layers, 8, torch.full((12,), 0.5), generator)
+    node, edge_type = torch.tensor([0, 5]), torch.tensor([1, 0])
+    torch.testing.assert_close(model.embed(node, edge_type).norm(dim=1), torch.ones(2))
+    with torch.no_grad():
+        model.bias[5] = 3.0
+    assert model.offset(node).tolist() == approx([np.log(2), 3 + np.log(2)])
+
+
+def test_mve_votes_are_over_views_that_a_node_has_edges_in():
+    layers = Layers.of(typed_edges(clubs()), torch.device("cpu"))
+    model = MVE(layers, 4, torch.ones(NUM_NODES), torch.Generator().manual_seed(0))
+    robust = model.final(torch.tensor([0, 2]), torch.tensor([0, 1]))  # club 0 has both views, club 2 is friends only
+    torch.testing.assert_close(robust, torch.stack([model.views[0].mean(0), model.views[2, 0]]))
 
 
 def test_negatives_are_drawn_by_count_or_by_rank():
