@@ -23,7 +23,7 @@ class PPRGo(Peer):
         CITATIONS,
         Recipe(
             {"hidden_size": 32, "dropout": 0.1, "teleport": 0.5, "threshold": 1e-4, "top": 32},
-            trained(learning_rate=0.005, l2=1e-4, batch_size=512, epochs=200, patience=50),
+            trained(learning_rate=0.005, l2=1e-4, batch_size=512, epochs=200, patience=200),
         ),
     )
     neighbours: Tensor  # (N, top)
