@@ -11,7 +11,7 @@ from gatas.training import fit_many
 from gatas.training.mlflow import MlflowTracker, flat
 
 CONFIG = recipe("digits").with_settings(
-    {"model.sample_size": 5, "model.num_heads": 1, "model.num_steps": 1, "training.epochs": 2}
+    {"training.schedule": "constant", "model.sample_size": 5, "model.num_heads": 1, "model.num_steps": 1, "training.epochs": 2}
 )
 
 
