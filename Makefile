@@ -13,6 +13,10 @@ $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing into .venv: a few minutes, once."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "Compiling kernels: half a minute, once."
+	@for recipe in digits kinship; do \
+	  $(BIN)/gatas train $$recipe --set training.epochs=1 --out .venv/warm/$$recipe > .venv/warm.log 2>&1 || { cat .venv/warm.log; exit 1; }; \
+	done
 	@touch $@
 
 demo: $(READY)
