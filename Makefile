@@ -14,8 +14,10 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Installing into .venv: a few minutes, once."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@echo "Compiling kernels: half a minute, once."
+	@rm -rf .venv/warm
 	@for recipe in digits kinship; do \
-	  $(BIN)/gatas train $$recipe --set training.epochs=1 --out .venv/warm/$$recipe > .venv/warm.log 2>&1 || { cat .venv/warm.log; exit 1; }; \
+	  $(BIN)/gatas train $$recipe --set training.epochs=1 --out .venv/warm/$$recipe > .venv/warm.log 2>&1 || \
+	    { cat .venv/warm.log; exit 1; }; \
 	done
 	@touch $@
 
