@@ -54,7 +54,5 @@ def fill(batches: list[Ints], columns: Columns, batch_size: int | None = None) -
 
 def stacked(several: list[Batches]) -> Batches:
     """The batches of several models side by side: (num_batches, M, batch_size)."""
-    if len(several) == 1:
-        return several[0]
     names = several[0].columns
     return Batches({name: np.stack([one.columns[name] for one in several], axis=1) for name in names}, several[0].place)

@@ -97,12 +97,11 @@ class Checkpoints:
         """Remember what is good before an epoch that may not be."""
         self.good = {name: tensor.detach().clone() for name, tensor in learner.state().items()}
 
-    def put_back(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
-        """Undo the epoch at hand, and save."""
+    def put_back(self, learner: Learner) -> None:
+        """Undo the epoch at hand."""
         with torch.no_grad():
             for name, tensor in learner.state().items():
                 tensor.copy_(self.good[name])
-        self.save(learner, stopping, position)
 
     def kept(self) -> str:
         return "" if self.folder is None else f", and the state before that epoch is saved in {self.folder}"
@@ -115,9 +114,10 @@ class Checkpoints:
                 file.flush()
                 os.fsync(file.fileno())  # a checkpoint after it counts on it
 
-    def save_now_and_then(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
-        if monotonic() - self.saved >= self.config.checkpoint_seconds:
-            self.save(learner, stopping, position)
+    @property
+    def due(self) -> bool:
+        """Whether the last save was long ago."""
+        return monotonic() - self.saved >= self.config.checkpoint_seconds
 
     def save(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
         """Under a temporary name, synced, then renamed; the last few are kept."""

@@ -19,7 +19,7 @@ def evaluate(model: Model, dataset: Dataset, split: str = "test", *, device: str
         raise TrainingError(f"{dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}.")
     config = checked(TrainingConfig, settings)
     task = make_task(dataset, config)
-    learner = Learner([model], task, config, chosen_device(device))
+    learner = Learner.of([model], task, config, chosen_device(device))
     with exact_products(Config(training=config)):
         (logits,) = learner.predict(split)
     return task.measure(logits, split)

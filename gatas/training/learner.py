@@ -24,18 +24,19 @@ class Learner:
     """
 
     def __init__(
-        self, models: Sequence[Learnable], task: NodeTask | LinkTask, config: TrainingConfig, device: torch.device
+        self,
+        model: Learnable,
+        state: dict[str, Tensor],
+        task: NodeTask | LinkTask,
+        config: TrainingConfig,
+        device: torch.device,
+        num_models: int | None = None,
     ) -> None:
-        self.model, self.num_models = models[0], len(models)
-        self.task, self.config, self.device = task.to(device), config, device
-        states = [model.state_dict(keep_vars=True) for model in models]
-        self.model.to(device).prepare(config.precision)
-        if self.num_models == 1:
-            state = self.model.state_dict(keep_vars=True)
-        else:
-            state = {name: _stacked([own[name] for own in states], device) for name in states[0]}
-        self.parameters = {name: tensor for name, tensor in state.items() if tensor.requires_grad}
-        self.counters = {name: tensor for name, tensor in state.items() if not tensor.requires_grad}  # seeds and counts
+        """The model's own `state` is learned, or one that has, in all of it, a leading dimension of `num_models`."""
+        self.model, self.stacked, self.num_models = model, num_models is not None, num_models or 1
+        self.task, self.config, self.device = task, config, device
+        self.parameters = {name: tensor for name, tensor in state.items() if isinstance(tensor, nn.Parameter)}
+        self.counters = {name: tensor for name, tensor in state.items() if name not in self.parameters}  # seeds and counts
         self.optimiser = NAdam(
             self.parameters.values(),
             config.learning_rate,
@@ -43,13 +44,52 @@ class Learner:
             max_norm=config.max_norm,
             l2=[config.l2 * self.model.l2_share(name) for name in self.parameters],
             nesterov=config.optimiser == "nadam",
-            num_models=None if self.num_models == 1 else self.num_models,
+            num_models=num_models,
         )
         self.best = self.optimiser.values.clone()
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
         captures = device.type == "cuda" and self.model.captures
         self.training = Loop(self._step, captures, [*self.counters.values(), self.optimiser.values, *self.optimiser.moments])
         self.splits: dict[str, Split] = {}
+
+    @classmethod
+    def of(
+        cls, models: Sequence[Learnable], task: NodeTask | LinkTask, config: TrainingConfig, device: torch.device
+    ) -> "Learner":
+        """For models as they are. A single one's weights are learned in place."""
+        states = [model.state_dict(keep_vars=True) for model in models]
+        models[0].to(device).prepare(config.precision)
+        if len(models) == 1:
+            return cls(models[0], models[0].state_dict(keep_vars=True), task.to(device), config, device)
+        state = {name: _stacked([own[name] for own in states], device) for name in states[0]}
+        return cls(models[0], state, task.to(device), config, device, len(models))
+
+    def part(self, rows: list[int]) -> "Learner":
+        """A learner that goes on with some of the models."""
+        state = {name: _chosen(tensor, rows) for name, tensor in {**self.parameters, **self.counters}.items()}
+        part = Learner(self.model, state, self.task, self.config, self.device, len(rows))
+        self._copy(part, rows, lambda own, theirs: theirs.copy_(own))
+        return part
+
+    def forget(self) -> None:
+        """Free what was captured; it would be captured anew."""
+        self.training.forget()
+        self.splits.clear()
+
+    def take_back(self, part: "Learner", rows: list[int]) -> None:
+        """What a part has learned since."""
+        if part is not self:
+            self._copy(part, rows, lambda own, theirs: own.copy_(theirs))
+
+    @torch.no_grad()
+    def _copy(self, part: "Learner", rows: list[int], copy: Callable[[Tensor, Tensor], Tensor]) -> None:
+        theirs = part.state()
+        for name, own in self.state().items():
+            if own.dim() == 0:
+                copy(own, theirs[name])
+                continue
+            for place, row in enumerate(rows):
+                copy(own[row], theirs[name][place])
 
     def state(self) -> dict[str, Tensor]:
         """All that changes in training, by name; to be copied into."""
@@ -118,13 +158,13 @@ class Learner:
         parts = []
         for rows in torch.arange(len(source), device=self.device).split(16_384):  # type: ignore[no-untyped-call]
             asked = {"source": source[rows], "target": target[rows], "edge_type": edge_type[rows]}
-            own = representations if self.num_models > 1 else representations[0]
+            own = representations if self.stacked else representations[0]
             parts.append(self._call(work, {"representations": own, **asked}, dims))
         return torch.cat(parts, dim=1).float()
 
     def _call(self, work: Any, batch: Batch, dims: Any) -> Tensor:
         """(M, …): `work` with each model; `dims` says which columns of the batch are the models' own."""
-        if self.num_models == 1:
+        if not self.stacked:
             return work(self.model, batch)[None]  # type: ignore[no-any-return]
         bound = _Bound(self.model, work)
         state = {f"model.{name}": tensor for name, tensor in {**self.parameters, **self.counters}.items()}
@@ -153,7 +193,7 @@ class Learner:
     def weights(self, model: int) -> dict[str, Tensor]:
         """What `load_state_dict` of one of the models takes."""
         state = {**self.parameters, **self.counters}
-        return {name: (t if self.num_models == 1 else t[model]).detach().cpu().clone() for name, t in state.items()}
+        return {name: (t[model] if self.stacked else t).detach().cpu().clone() for name, t in state.items()}
 
     def _on_device(self, batches: Batches) -> Batch:
         return {name: torch.from_numpy(column).to(self.device) for name, column in batches.columns.items()}
@@ -209,6 +249,9 @@ class Loop:
                 break
         return self.results[first:done].clone()
 
+    def forget(self) -> None:
+        self.graph, self.columns = None, {}
+
     def _capture(self, columns: Batch) -> None:
         self.columns = {name: column.clone() for name, column in columns.items()}
         count, device = next((len(column), column.device) for column in columns.values())
@@ -246,6 +289,11 @@ class _Bound(nn.Module):
 def _stacked(tensors: list[Tensor], device: torch.device) -> Tensor:
     together = torch.stack([tensor.detach().to(device) for tensor in tensors])
     return nn.Parameter(together) if tensors[0].requires_grad else together
+
+
+def _chosen(tensor: Tensor, rows: list[int]) -> Tensor:
+    together = tensor.detach()[rows]
+    return nn.Parameter(together) if tensor.requires_grad else together
 
 
 def _even(results: list[Tensor]) -> Tensor:

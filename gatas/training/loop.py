@@ -96,7 +96,7 @@ def fit_models(
 ) -> list[Run]:
     """Train models of one shape as they are, one for each seed, in one program."""
     seeds = list(seeds)
-    learner = Learner(models, make_task(dataset, config.training), config.training, chosen_device(device))
+    learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device))
     session = Session(learner, seeds, report)
     with interruptible() as interrupt, Checkpoints.of(folder, config, dataset, seeds) as checkpoints, exact_products(config):
         with reporting(report, progress) as session.report:
@@ -161,7 +161,10 @@ def exact_products(config: Config) -> Iterator[None]:
 
 @dataclass
 class Session:
-    """One training, from its first epoch or from a checkpoint to its end."""
+    """One training, from its first epoch or from a checkpoint to its end.
+
+    Models that have stopped are left behind now and then: `program` learns those in `rows`, of all that `learner` holds.
+    """
 
     learner: Learner
     seeds: list[int]
@@ -172,19 +175,22 @@ class Session:
         self.config, self.task = self.learner.config, self.learner.task
         self.validates = "valid" in self.task.splits
         self.stopping = EarlyStopping(self.learner.num_models, self.config.patience)
+        self.program, self.rows = self.learner, self.stopping.at_work
 
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
         """Epoch after epoch, until none has improved for a while."""
         position = checkpoints.restore(self.learner, self.stopping, self.history)
-        upcoming = self.batches(position.epoch)
+        upcoming: Batches | None = None
         for epoch in range(position.epoch, self.config.epochs):
             if self.stopping.done:
                 break
             started = perf_counter()
-            self.set_rate(epoch)
+            if self.leave_behind() or upcoming is None:
+                upcoming = self.batches(epoch)
             batches = upcoming
-            checkpoints.begin(self.learner)
-            losses = self.learner.train(batches, position.batch, lambda: interrupt.asked)  # (num_batches, M)
+            self.set_rate(epoch)
+            checkpoints.begin(self.program)
+            losses = self.program.train(batches, position.batch, lambda: interrupt.asked)  # (num_batches, models at work)
             upcoming = self.batches(epoch + 1)  # while a GPU is still at work
             losses = losses.cpu()
             training = perf_counter() - started
@@ -194,8 +200,9 @@ class Session:
             if interrupt.asked and done < len(batches):
                 position = Position(epoch, done, total)
                 break
-            entry = {"epoch": epoch, "loss": (total / len(batches)).tolist(), **self.validate(epoch)}
-            entry |= {**self.learner.depth(), "training_seconds": training, "seconds": perf_counter() - started}
+            columns = {"loss": (total / len(batches)).tolist(), **self.validate(epoch), **self.program.depth()}
+            entry = {"epoch": epoch, **{name: self.of_all(name, values) for name, values in columns.items()}}
+            entry |= {"training_seconds": training, "seconds": perf_counter() - started}
             self.history.append(entry)
             checkpoints.record(entry)
             if self.report is not None:
@@ -203,48 +210,74 @@ class Session:
             position = Position(epoch + 1)
             if interrupt.asked:
                 break
-            checkpoints.save_now_and_then(self.learner, self.stopping, position)
-        checkpoints.save(self.learner, self.stopping, position)
+            if checkpoints.due:
+                self.save(checkpoints, position)
+        self.save(checkpoints, position)
+        self.program = self.learner
         interrupt.leave()
         if self.validates:
             self.learner.restore_best()
 
     def batches(self, epoch: int) -> Batches:
-        return stacked([self.task.epoch(seed, epoch) for seed in self.seeds])
+        several = [self.task.epoch(self.seeds[row], epoch) for row in self.rows]
+        return stacked(several) if self.program.stacked else several[0]
+
+    def leave_behind(self) -> bool:
+        """Go on without models that have stopped, where they are many; whether it was so."""
+        rows = self.stopping.at_work
+        if rows == self.rows:
+            return False
+        self.learner.take_back(self.program, self.rows)
+        self.program.forget()
+        self.program, self.rows = self.learner.part(rows), rows
+        return True
+
+    def save(self, checkpoints: Checkpoints, position: Position) -> None:
+        self.learner.take_back(self.program, self.rows)
+        checkpoints.save(self.learner, self.stopping, position)
+
+    def of_all(self, name: str, values: list[Any]) -> list[Any]:
+        """One value for each model; those left behind keep the one they had."""
+        known = list(self.history[-1][name]) if len(self.rows) < len(self.seeds) else [None] * len(self.seeds)
+        for row, value in zip(self.rows, values, strict=True):
+            known[row] = value
+        return known
 
     def set_rate(self, epoch: int) -> None:
         share = 1.0 if self.config.schedule == "constant" else 0.5 * (1 + math.cos(math.pi * epoch / self.config.epochs))
-        self.learner.optimiser.lr.fill_(self.config.learning_rate * share)
+        self.program.optimiser.lr.fill_(self.config.learning_rate * share)
 
     def validate(self, epoch: int) -> Entry:
         if not self.validates:
             return {}
-        measured = self.task.monitor(self.learner.predict("valid"), "valid")
+        measured = self.task.monitor(self.program.predict("valid"), "valid")
         columns = {f"valid_{name}": values.tolist() for name, values in measured.items()}
         scores: list[tuple[float, ...]] = [(-loss,) for loss in columns["valid_loss"]]
         if self.config.monitor == "metric":  # of equal ones the smaller loss
             scores = [(metric, *score) for metric, score in zip(columns[f"valid_{self.task.metric}"], scores, strict=True)]
-        self.learner.keep_best(self.stopping.report(epoch, scores))
+        self.program.keep_best(self.stopping.report(epoch, dict(zip(self.rows, scores, strict=True))))
         return columns
 
     def check(self, losses: torch.Tensor, position: Position, batches: Batches, checkpoints: Checkpoints) -> None:
         """A loss that is no number, or weights that are none after the last step, end the training; what was good is kept."""
         finite = torch.isfinite(losses)
-        finite[-1] &= torch.isfinite(self.learner.optimiser.values).all(1).cpu()
-        learns = torch.tensor(self.stopping.last_epoch) < 0
+        finite[-1] &= torch.isfinite(self.program.optimiser.values).all(1).cpu()
+        learns = torch.tensor([self.stopping.last_epoch[row] < 0 for row in self.rows])
         wrong = (~finite & learns).nonzero()
         if not len(wrong):
             return
         batch, model = (int(number) for number in wrong[0])
-        checkpoints.put_back(self.learner, self.stopping, position)
+        checkpoints.put_back(self.program)
+        self.save(checkpoints, position)
         if self.validates:
             self.learner.restore_best()
         loss, number = losses[batch, model].item(), position.batch + batch
         what = "weights became infinite" if math.isfinite(loss) else f"the loss became {loss}"
-        rows = batches.columns["target"][number].reshape(self.learner.num_models, -1)[model, :5].tolist()
+        rows = batches.columns["target"][number].reshape(len(self.rows), -1)[model, :5].tolist()
         raise TrainingError(
-            f"{what} in epoch {position.epoch}, batch {number} (targets {rows}…), seed {self.seeds[model]}. The model has its "
-            f"{'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller learning_rate."
+            f"{what} in epoch {position.epoch}, batch {number} (targets {rows}…), seed {self.seeds[self.rows[model]]}. The "
+            f"model has its {'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller "
+            "learning_rate."
         )
 
     def measure(self) -> list[dict[str, Any]]:

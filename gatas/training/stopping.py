@@ -25,10 +25,19 @@ class EarlyStopping:
     def done(self) -> bool:
         return all(epoch >= 0 for epoch in self.last_epoch)
 
-    def report(self, epoch: int, scores: list[Score]) -> list[bool]:
-        """Which models have never been better; those that have stopped never are."""
+    @property
+    def at_work(self) -> list[int]:
+        """The models that are worth another step: whenever half of them or more have stopped, these are left behind."""
+        rows = list(range(self.num_models))
+        for epoch in sorted(set(self.last_epoch) - {-1}):
+            learning = [row for row in rows if self.last_epoch[row] < 0 or self.last_epoch[row] > epoch]
+            rows = learning if 2 * len(learning) <= len(rows) else rows
+        return rows
+
+    def report(self, epoch: int, scores: dict[int, Score]) -> list[bool]:
+        """Which of these models have never been better; those that have stopped never are."""
         improved = []
-        for model, score in enumerate(scores):
+        for model, score in scores.items():
             better = score > self.best[model] and self.last_epoch[model] < 0
             improved.append(better)
             if better:

@@ -67,4 +67,5 @@ def test_batches_of_models_side_by_side_are_those_of_each():
     for model, own in enumerate(alone):
         assert np.array_equal(both.columns["target"][:, model], own.columns["target"])
         assert all(size >= least for size, least in zip(both.sizes, own.sizes, strict=True))
-    assert stacked(alone[:1]) is alone[0]
+    (column,) = {one.columns["weight"].shape for one in [stacked(alone[:1])]}
+    assert column == (len(alone[0]), 1, alone[0].columns["weight"].shape[1])

@@ -70,6 +70,34 @@ def test_each_model_stops_on_its_own():
         assert_alike(run, alone)
 
 
+def test_models_that_have_stopped_take_no_more_steps(monkeypatch):
+    at_work, train = [], Learner.train
+
+    def counted(self, *args):
+        at_work.append(self.num_models)
+        return train(self, *args)
+
+    monkeypatch.setattr(Learner, "train", counted)
+    settings: dict[str, Any] = {"epochs": 12, "batch_size": 5, "learning_rate": 0.01, "patience": 1}
+    runs = fit_many(config_of(classifier, **settings), range(6), dataset=camps())
+    assert at_work[0] == 6 and at_work == sorted(at_work, reverse=True) and at_work[-1] <= 3
+    assert len(at_work) == max(run.metrics["epochs"] for run in runs)
+    for run in runs:  # those left behind have the weights that were their best
+        assert_alike(run, fit(classifier(camps()), camps(), seed=run.seed, **settings))
+
+
+def test_a_training_that_left_models_behind_goes_on_without_them(tmp_path):
+    settings: dict[str, Any] = {"batch_size": 5, "learning_rate": 0.01, "patience": 1, "checkpoint_seconds": 0}
+    undisturbed = fit_many(config_of(classifier, epochs=12, **settings), range(6), dataset=camps())
+    epochs = sorted(run.metrics["epochs"] for run in undisturbed)
+    assert epochs[2] < epochs[-1]  # half have stopped before the last does
+    for end in (epochs[2], epochs[2] + 1, 12):
+        runs = fit_many(config_of(classifier, epochs=end, **settings), range(6), dataset=camps(), folder=tmp_path)
+    for ours, theirs in zip(runs, undisturbed, strict=True):
+        assert ours.metrics == theirs.metrics
+        assert all(torch.equal(*both) for both in zip(ours.model.parameters(), theirs.model.parameters(), strict=True))
+
+
 def test_a_single_seed_is_a_fit():
     settings: dict[str, Any] = {"epochs": 3, "batch_size": 5}
     (run,) = fit_many(config_of(classifier, **settings), [4], dataset=camps())
@@ -110,12 +138,13 @@ def test_a_model_that_has_stopped_may_go_wrong_while_others_learn(monkeypatch, w
         losses[:, wrong] = float("nan") if next(epochs) == 3 else losses[:, wrong]
         return losses
 
-    scores = iter([[0.5, 0.1], [0.4, 0.2], [0.4, 0.3], [0.4, 0.4], [0.4, 0.5]])  # with a patience of 1 the first soon stops
-    monkeypatch.setattr(NodeTask, "monitor", lambda *_: {"loss": torch.ones(2), "accuracy": torch.tensor(next(scores))})
+    # With a patience of 1 the first soon stops, and is too few to be left behind.
+    scores = iter([[0.5, 0.1, 0.1], [0.4, 0.2, 0.2], [0.4, 0.3, 0.3], [0.4, 0.4, 0.4], [0.4, 0.5, 0.5]])
+    monkeypatch.setattr(NodeTask, "monitor", lambda *_: {"loss": torch.ones(3), "accuracy": torch.tensor(next(scores))})
     monkeypatch.setattr(Learner, "train", gone_wrong)
     config = config_of(classifier, epochs=5, batch_size=5, patience=1)
     if stops:
         with pytest.raises(TrainingError, match=r"the loss became nan in epoch 3, batch 0 \(targets .*\), seed 9"):
-            fit_many(config, [4, 9], dataset=camps(), device="cpu")
+            fit_many(config, [4, 9, 5], dataset=camps(), device="cpu")
     else:
-        assert [run.metrics["epochs"] for run in fit_many(config, [4, 9], dataset=camps(), device="cpu")] == [2, 5]
+        assert [run.metrics["epochs"] for run in fit_many(config, [4, 9, 5], dataset=camps(), device="cpu")] == [2, 5, 5]

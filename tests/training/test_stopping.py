@@ -4,7 +4,7 @@ from gatas.training.stopping import EarlyStopping, Score
 def test_each_model_stops_when_it_has_not_improved_for_a_while():
     stopping = EarlyStopping(num_models=2, patience=2)
     columns = (0.5, 0.4, 0.5, 0.9, 0.9, 0.9), (0.1, 0.2, 0.2, 0.3, 0.3, 0.2)
-    reports: list[list[Score]] = [[(one,), (other,)] for one, other in zip(*columns, strict=True)]
+    reports: list[dict[int, Score]] = [{0: (one,), 1: (other,)} for one, other in zip(*columns, strict=True)]
     improved = [stopping.report(epoch, scores) for epoch, scores in enumerate(reports[:3])]
     assert improved == [[True, True], [False, True], [False, False]]
     assert stopping.last_epoch == [2, -1] and not stopping.done
@@ -16,10 +16,31 @@ def test_each_model_stops_when_it_has_not_improved_for_a_while():
 def test_between_equals_the_later_numbers_decide():
     stopping = EarlyStopping(num_models=1, patience=1)
     scores: list[Score] = [(0.5, -2.0), (0.5, -1.0), (0.4, 0.0)]
-    assert [stopping.report(epoch, [score])[0] for epoch, score in enumerate(scores)] == [True, True, False]
+    assert [stopping.report(epoch, {0: score})[0] for epoch, score in enumerate(scores)] == [True, True, False]
 
 
 def test_what_is_no_number_is_no_improvement():
     stopping = EarlyStopping(num_models=1, patience=2)
     scores: list[Score] = [(float("nan"),), (float("nan"), 1.0)]
-    assert [stopping.report(epoch, [score])[0] for epoch, score in enumerate(scores)] == [False, False] and stopping.done
+    assert [stopping.report(epoch, {0: score})[0] for epoch, score in enumerate(scores)] == [False, False] and stopping.done
+
+
+def test_models_are_left_behind_when_half_of_those_at_work_have_stopped():
+    stopping = EarlyStopping(num_models=5, patience=1)
+    assert stopping.at_work == [0, 1, 2, 3, 4]
+    for last_epoch, at_work in (
+        ([7, -1, -1, 9, -1], [0, 1, 2, 3, 4]),  # two of five
+        ([7, -1, -1, 9, 9], [1, 2]),
+        ([7, -1, 12, 9, 9], [1]),
+        ([7, -1, 9, 9, 9], [1]),
+        ([3, 4, 5, -1, -1], [3, 4]),
+    ):
+        stopping.last_epoch = last_epoch
+        assert stopping.at_work == at_work
+
+
+def test_only_the_models_that_are_told_of_can_improve_or_stop():
+    stopping = EarlyStopping(num_models=3, patience=1)
+    stopping.report(0, {0: (0.5,), 1: (0.5,), 2: (0.5,)})
+    assert stopping.report(1, {0: (0.4,), 2: (0.6,)}) == [False, True]
+    assert stopping.last_epoch == [1, -1, -1] and stopping.best_epoch == [0, 0, 1]

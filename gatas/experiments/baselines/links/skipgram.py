@@ -124,7 +124,7 @@ def fit_skipgram(
         history.append({"epoch": epoch, "loss": loss, "valid_roc_auc": valid, "seconds": seconds})
         if report is not None:
             report(history[-1])
-        if stopping.report(epoch, [(valid,)])[0]:
+        if stopping.report(epoch, {0: (valid,)})[0]:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         if stopping.done:
             break
