@@ -56,6 +56,18 @@ REFERENCE: dict[str, Any] = {
 }
 """What the authors' code does otherwise than the paper, as far as it changes numbers."""
 
+AGREEING: dict[str, Any] = {"training.monitor": "loss", "training.consistency": 1.0, "training.patience": 60}
+DEFAULT: dict[str, dict[str, Any]] = {
+    "cora": {**AGREEING, "model.input_noise": 0.8, "training.l2": 0.02, "model.node_embedding_size": 0},
+    "citeseer": {**AGREEING, "model.input_noise": 0.8, "training.l2": 0.02, "training.temperature": 0.3},
+    "pubmed": AGREEING,
+    "ppi": {
+        "training.batch_size": 500, "training.learning_rate": 0.003, "training.schedule": "cosine", "training.epochs": 120,
+        "training.patience": 120, "training.l2": 1e-5, "model.hidden_size": 128, "model.hidden_sizes": (512, 512),
+    },
+}  # fmt: skip
+"""What the search on validation data has found to be better than the paper's settings (`experiments/search.py`)."""
+
 OWN: dict[str, dict[str, Any]] = {
     "digits": {
         "model": {"sample_size": 50, "dropout": 0.5, "num_heads": 4},
@@ -80,7 +92,7 @@ def names() -> list[str]:
     """All recipes there are."""
     found = list(OWN)
     for data, base in PAPER.items():
-        found += [data, f"{data}-reference"]
+        found += [data, f"{data}-reference", *([f"{data}-default"] if data in DEFAULT else [])]
         if base is not LINKS:
             found += [f"{data}-{size}" for size in SAMPLE_SIZES]
             found += [
@@ -102,8 +114,8 @@ def recipe(name: str) -> Config:
     config = made(data, PAPER[data])
     if not variant:
         return config
-    if variant == "reference":
-        return config.with_settings(REFERENCE)
+    if variant in ("reference", "default"):
+        return config.with_settings(REFERENCE if variant == "reference" else DEFAULT[data])
     setting = ("model.sample_size", int(variant)) if variant.isdigit() else ("model.ablation", variant)
     return config.with_settings(dict([setting]))
 

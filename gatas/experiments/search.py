@@ -1,22 +1,28 @@
 """The search for `default` recipes, on validation data: the test split is taken away before anything is trained.
 
-    python -m gatas.experiments.search cora --seeds 10 [--only NAME,…] [--seconds 300]
+    python -m gatas.experiments.search cora --seeds 10 --trials 40 [--only NAME;…] [--seconds 300]
 
-Every line of the log is one set of settings over the paper's recipe. What the log has already is not run again.
+Every line of the log is one set of settings over the paper's recipe: first those with a name, then `trials` drawn at random
+from a space. What the log has already is not run again.
 """
 
 import argparse
 import json
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import torch
+
 from gatas.datasets import load_dataset
+from gatas.errors import GatasError
 from gatas.experiments.recipes import recipe
 from gatas.experiments.results import commit, hardware
 from gatas.training.loop import chosen_device, fit_many
+from gatas.training.run import Runs
 
 Settings = dict[str, Any]
 
@@ -55,24 +61,59 @@ CANDIDATES: dict[str, dict[str, Settings]] = {
     },
 }
 
+FEW_LABELS: dict[str, list[Any]] = {
+    "model.input_noise": [0.6, 0.7, 0.8, 0.9],
+    "model.dropout": [0.3, 0.5, 0.6, 0.7],
+    "model.node_embedding_size": [0, 10],
+    "model.num_steps": [2, 3, 4],
+    "model.sample_size": [50, 100, 200],
+    "model.num_heads": [4, 8],
+    "model.transition_kind": ["walk", "count"],
+    "training.l2": [0.01, 0.02, 0.03, 0.05],
+    "training.learning_rate": [0.001, 0.002, 0.005],
+    "training.consistency": [0.5, 1.0, 1.5],
+    "training.consistency_draws": [2, 3],
+    "training.consistency_nodes": [500, 1000],
+    "training.temperature": [0.2, 0.3, 0.5, 0.7],
+}
+MANY_LABELS: dict[str, list[Any]] = {
+    "training.learning_rate": [0.002, 0.003, 0.005],
+    "training.l2": [0.0, 3e-6, 1e-5, 3e-5],
+    "training.batch_size": [250, 500],
+    "model.hidden_size": [128, 256],
+    "model.hidden_sizes": [(512, 512), (1024, 512), (1024, 1024)],
+    "model.num_heads": [8, 10, 16],
+    "model.num_steps": [2, 3],
+    "model.dropout": [0.0, 0.03],
+}
+SPACES = {"cora": FEW_LABELS, "citeseer": FEW_LABELS, "pubmed": FEW_LABELS, "ppi": MANY_LABELS}
+
+
+def candidates(data: str, trials: int) -> dict[str, Settings]:
+    """Those with a name, and so many more; the n-th trial is the same however many there are."""
+    start = BROAD if data == "ppi" else AGREE
+    drawn: dict[str, Settings] = {}
+    for number in range(trials):
+        chance = random.Random(f"{data} {number}")
+        drawn[f"trial {number}"] = {**start, **{name: chance.choice(values) for name, values in SPACES[data].items()}}
+    return {**CANDIDATES[data], **drawn}
+
 
 def tried(data: str, name: str, settings: Settings, seeds: range, device: str, data_dir: str | None) -> dict[str, Any]:
     """Train some seeds, and tell what validation data says of them."""
     dataset = load_dataset(data, data_dir)
     dataset = replace(dataset, splits={split: rows for split, rows in dataset.splits.items() if split != "test"})
     started = perf_counter()
-    runs = fit_many(recipe(data).with_settings(settings), seeds, dataset=dataset, device=device)
-    metric = "micro_f1" if data == "ppi" else "accuracy"
+    try:
+        found = told(fit_many(recipe(data).with_settings(settings), seeds, dataset=dataset, device=device))
+    except (GatasError, torch.OutOfMemoryError) as error:
+        found = {"failed": str(error)}
     return {
         "data": data,
         "name": name,
         "settings": settings,
         "seeds": len(seeds),
-        f"valid_{metric}": round(runs.mean(f"valid.{metric}"), 5),
-        "std": round(runs.std(f"valid.{metric}"), 5),
-        "valid_loss": round(runs.mean("valid.loss"), 5),
-        "epochs": round(runs.mean("epochs"), 1),
-        "depth": [round(q, 3) for q in runs[0].history[-1]["depth"]],
+        **found,
         "seconds": round(perf_counter() - started, 1),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "hardware": hardware(chosen_device(device)),
@@ -80,13 +121,24 @@ def tried(data: str, name: str, settings: Settings, seeds: range, device: str, d
     }
 
 
-def main() -> None:
-    arguments = parse()
+def told(runs: Runs) -> dict[str, Any]:
+    metric = "accuracy" if "accuracy" in runs[0].metrics["valid"] else "micro_f1"
+    return {
+        f"valid_{metric}": round(runs.mean(f"valid.{metric}"), 5),
+        "std": round(runs.std(f"valid.{metric}"), 5),
+        "valid_loss": round(runs.mean("valid.loss"), 5),
+        "epochs": round(runs.mean("epochs"), 1),
+        "depth": [round(q, 3) for q in runs[0].history[-1]["depth"]],
+    }
+
+
+def main(given: list[str] | None = None) -> None:
+    arguments = parse(given)
     log, started = Path(arguments.log), perf_counter()
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     known = {(line["data"], line["name"], line["seeds"]) for line in map(json.loads, lines)}
     for data in arguments.data.split(","):
-        for name, settings in CANDIDATES[data].items():
+        for name, settings in candidates(data, arguments.trials).items():
             wanted = not arguments.only or name in arguments.only.split(";")
             if not wanted or (data, name, arguments.seeds) in known or perf_counter() - started > arguments.seconds:
                 continue
@@ -96,16 +148,17 @@ def main() -> None:
             print(json.dumps(line), flush=True)
 
 
-def parse() -> argparse.Namespace:
+def parse(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", help=f"one or more of {', '.join(CANDIDATES)}, with commas")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--trials", type=int, default=0, help="how many settings are drawn from the space")
     parser.add_argument("--only", help="names of settings, with semicolons")
     parser.add_argument("--log", default="results/search-default.jsonl")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing new after so long")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data-dir")
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 A rank is at least 0, so its float32 bits, read as an int32, have its order. The S-th largest is found digit by digit, 8 bits
 at a time from the top: count the digits of the ranks that share the digits found so far, and see where the S-th of them lies.
 The first block of a row stays in registers from the first digit to the last write. What is beyond it, in long rows only, is
-made anew for every digit: that is cheaper than a scratch as large as the longest row for every program, and needs no memory.
+made once and kept in a scratch as long as the longest row, for every program; where that would be too large, it is made anew
+for every digit.
 """
 
 import torch
@@ -18,6 +19,8 @@ DRAW = tl.constexpr(noise.DRAW)
 SMALLEST_BLOCK, LARGEST_BLOCK = 256, 4096
 LANES_PER_WARP = 256
 """Eight entries for each thread."""
+LARGEST_SCRATCH = 1 << 28
+"""Ranks: a gigabyte."""
 
 
 def draw_triton(
@@ -42,14 +45,17 @@ def draw_triton(
     kinds = (torch.int64, torch.int64, torch.int8, torch.float32, torch.bool)
     out_node, out_path, out_step, out_log, out_mask = (allocate(shape, dtype=kind) for kind in kinds)
     block = min(max(triton.next_power_of_2(longest), SMALLEST_BLOCK), LARGEST_BLOCK)
+    beyond = max(longest - block, 0)
+    stored = 0 < targets.numel() * beyond <= LARGEST_SCRATCH
+    scratch = targets.new_empty(targets.numel() * beyond if stored else 0, dtype=torch.int32)
     if targets.numel() and num_rows:
         with torch.cuda.device_of(targets):
             draw_row[(targets.numel(),)](
                 depth_logits.contiguous(), seed.contiguous(), draw.contiguous(), targets.contiguous(), positions.contiguous(),
-                indptr, node, path, probability, out_node, out_path, out_step, out_log, out_mask,
-                targets.shape[1], num_rows, sample_size,
+                indptr, node, path, probability, out_node, out_path, out_step, out_log, out_mask, scratch,
+                targets.shape[1], num_rows, sample_size, beyond,
                 LEVELS=num_levels, PADDED_LEVELS=triton.next_power_of_2(num_levels), BLOCK=block, LONG=longest > block,
-                NOISY=noisy, UNIFORM=uniform, num_warps=block // LANES_PER_WARP,
+                STORED=stored, NOISY=noisy, UNIFORM=uniform, num_warps=block // LANES_PER_WARP,
             )  # fmt: skip
     return out_node, out_path, out_step, out_log, out_mask
 
@@ -57,8 +63,8 @@ def draw_triton(
 @triton.jit
 def draw_row(
     depth_logits, seed, draw, targets, positions, indptr, node, path, probability,
-    out_node, out_path, out_step, out_log, out_mask, batch_size, num_rows, sample_size,
-    LEVELS: tl.constexpr, PADDED_LEVELS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr,
+    out_node, out_path, out_step, out_log, out_mask, scratch, batch_size, num_rows, sample_size, beyond,
+    LEVELS: tl.constexpr, PADDED_LEVELS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr, STORED: tl.constexpr,
     NOISY: tl.constexpr, UNIFORM: tl.constexpr,
 ):  # fmt: skip
     """The S entries of one row with the largest P / E, in row order; of equal ones the first. A row that is none is empty."""
@@ -82,6 +88,15 @@ def draw_row(
     head_bits = rank_bits(
         head, size, levels, node, path, probability, logits, highest, total, key0, key1, LEVELS, NOISY, UNIFORM
     )
+    scratch += program * beyond - BLOCK
+    if STORED:
+        for start in range(BLOCK, end, BLOCK):
+            bits = rank_bits(
+                start + head, size, levels, node, path, probability, logits, highest, total, key0, key1,
+                LEVELS, NOISY, UNIFORM,
+            )  # fmt: skip
+            tl.store(scratch + start + head, bits, mask=start + head < size)
+        tl.debug_barrier()  # threads may read what others have written
     threshold, ties = -1, 0  # every rank is larger
     if size > sample_size:
         threshold, ties = 0, sample_size  # the digits found so far, and how many to take of those that share them
@@ -89,9 +104,9 @@ def draw_row(
             shift = 24 - 8 * digit
             counts = digit_counts(head_bits, threshold, shift)
             for start in range(BLOCK, end, BLOCK):
-                bits = rank_bits(
-                    start + head, size, levels, node, path, probability, logits, highest, total, key0, key1,
-                    LEVELS, NOISY, UNIFORM,
+                bits = later_bits(
+                    start + head, scratch, size, levels, node, path, probability, logits, highest, total, key0, key1,
+                    LEVELS, STORED, NOISY, UNIFORM,
                 )  # fmt: skip
                 counts += digit_counts(bits, threshold, shift)
             threshold, ties = next_digit(counts, threshold, ties)
@@ -105,9 +120,10 @@ def draw_row(
         out_node, out_path, out_step, out_log, LEVELS, UNIFORM,
     )  # fmt: skip
     for start in range(BLOCK, end, BLOCK):
-        bits = rank_bits(
-            start + head, size, levels, node, path, probability, logits, highest, total, key0, key1, LEVELS, NOISY, UNIFORM
-        )
+        bits = later_bits(
+            start + head, scratch, size, levels, node, path, probability, logits, highest, total, key0, key1,
+            LEVELS, STORED, NOISY, UNIFORM,
+        )  # fmt: skip
         above, equal = write_chosen(
             start + head, bits, threshold, ties, above, equal, first, levels, node, path, probability,
             out_node, out_path, out_step, out_log, LEVELS, UNIFORM,
@@ -151,6 +167,20 @@ def rank_bits(
         number = (high.to(tl.int64) << 20) | (low.to(tl.int64) >> 12)
         chance /= -tl.log((number.to(tl.float64) + 0.5) * 2.220446049250313e-16)  # 2⁻⁵²
     return tl.where(inside, chance.to(tl.float32).to(tl.int32, bitcast=True), -1)
+
+
+@triton.jit
+def later_bits(
+    offset, scratch, size, levels, node, path, probability, logits, highest, total, key0, key1,
+    LEVELS: tl.constexpr, STORED: tl.constexpr, NOISY: tl.constexpr, UNIFORM: tl.constexpr,
+):  # fmt: skip
+    """The same for a block beyond the first, from the scratch if it is there."""
+    if STORED:
+        return tl.load(scratch + offset, mask=offset < size, other=-1)
+    else:
+        return rank_bits(
+            offset, size, levels, node, path, probability, logits, highest, total, key0, key1, LEVELS, NOISY, UNIFORM
+        )
 
 
 @triton.jit

@@ -70,9 +70,11 @@ def rows():
     return Transitions.build(random_graph(300, 3_000, 2, seed=5, inverse=True), 2).shards[0]
 
 
+@pytest.mark.parametrize("scratch", [0, triton_draw.LARGEST_SCRATCH])
 @pytest.mark.parametrize("sample_size", [1, 100, 600])
-def test_a_row_longer_than_a_block_is_drawn_from_block_by_block(rows, sample_size, monkeypatch):
+def test_a_row_longer_than_a_block_is_drawn_from_block_by_block(rows, sample_size, scratch, monkeypatch):
     monkeypatch.setattr(triton_draw, "LARGEST_BLOCK", 512)
+    monkeypatch.setattr(triton_draw, "LARGEST_SCRATCH", scratch)
     assert table_of(rows)[1] > 2 * 512
     targets = torch.arange(4).view(2, 2)
     assert_same_draw(models(2, 3), targets, targets, rows, sample_size)
