@@ -66,7 +66,7 @@ DEFAULT: dict[str, dict[str, Any]] = {
         "training.patience": 120, "training.l2": 1e-5, "model.hidden_size": 128, "model.hidden_sizes": (512, 512),
     },
 }  # fmt: skip
-"""What the search on validation data has found to be better than the paper's settings (`experiments/search.py`)."""
+"""What the search on validation data has found to be better than the paper's settings (`benchmarks/search.py`)."""
 
 OWN: dict[str, dict[str, Any]] = {
     "digits": {

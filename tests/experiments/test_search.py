@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gatas.errors import TrainingError
-from gatas.experiments import search
+from benchmarks import search
 from gatas.training import Config, Runs
 from gatas.training.run import Run
 from tests.tasks.toys import camps

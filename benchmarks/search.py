@@ -1,6 +1,6 @@
 """The search for `default` recipes, on validation data: the test split is taken away before anything is trained.
 
-    python -m gatas.experiments.search cora --seeds 10 --trials 40 [--only NAME;…] [--seconds 300]
+    python -m benchmarks.search cora --seeds 10 --trials 40 [--only NAME;…] [--seconds 300]
 
 Every line of the log is one set of settings over the paper's recipe: first those with a name, then `trials` drawn at random
 from a space. What the log has already is not run again.
