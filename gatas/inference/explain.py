@@ -40,13 +40,13 @@ def explain(
     `mode` and `draw` choose the neighbourhood: by default the one that the model answers by, else every candidate. `answer` is
     another class than the likeliest.
     """
-    mode = mode or getattr(model, "answer_mode", "all")
-    if mode not in get_args(Mode):
+    chosen: Mode = getattr(model, "answer_mode", "all") if mode is None else mode
+    if chosen not in get_args(Mode):
         raise GatasError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
     with evaluating(model):
         if isinstance(asked, tuple | list):
-            return _explain_link(model, asked, mode, draw, answer)
-        return _explain_node(model, asked, mode, draw, answer)
+            return _explain_link(model, asked, chosen, draw, answer)
+        return _explain_node(model, asked, chosen, draw, answer)
 
 
 def _explain_node(model: Model, asked: Id, mode: Mode, draw: int, answer: str | None) -> Explanation:

@@ -13,6 +13,7 @@ from gatas.inference.attention import evaluating
 from gatas.inference.explain import seen
 from gatas.nn.ops import attend
 from gatas.sampling import Neighbourhood
+from gatas.training import fit
 from gatas.transitions.paths import path_name
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
@@ -299,3 +300,22 @@ def test_what_cannot_be_explained_is_refused_by_a_classifier(model, asked, optio
 def test_what_cannot_be_explained_is_refused_by_a_link_predictor(links, asked, options, message):
     with pytest.raises(GatasError, match=message):
         links.explain(asked, **options)
+
+
+def test_rows_named_first_change_answers_more_than_others():
+    dataset = camps(num_nodes=60)
+    model = classifier(dataset, sample_size=20)
+    fit(model, dataset, epochs=30, learning_rate=0.02, device="cpu")
+    generator, moved = np.random.default_rng(0), {"effect": [], "attention": [], "random": []}
+    for node in dataset.splits["test"].tolist():
+        explanation = model.explain(node, mode="all")
+        (neighbourhood,) = drawn(model, explanation, "all")
+        whole = log_odds_of(model, explanation, [neighbourhood])
+        orders = {"effect": np.argsort(-explanation.effect), "attention": range(len(explanation))}
+        for name, order in {**orders, "random": generator.permutation(len(explanation))}.items():
+            fewer = neighbourhood
+            for k in list(order)[:5]:
+                fewer = left_out(model, fewer, explanation.neighbour[k], explanation.path[k])
+            moved[name].append(whole - log_odds_of(model, explanation, [fewer]))
+    assert np.mean(moved["effect"]) > 0 and np.mean(moved["effect"]) > 3 * np.mean(np.abs(moved["random"]))
+    assert np.mean(np.abs(moved["attention"])) > 1.5 * np.mean(np.abs(moved["random"]))
