@@ -26,6 +26,9 @@ from gatas.transitions.paths import path_name
 LEFT_OUT = (1, 5, 10, 20)
 RANDOM_DRAWS = 5
 ORDERS = ("effect", "attention", "share", "P", "random")
+ABOUT = f"""`effect` orders by what each row alone does to the answer, so that with 1 row it must lose most; `attention`, `share`
+and `P` by those columns of an explanation; `random` is the mean of {RANDOM_DRAWS} orders by chance. Neighbourhoods with no more
+rows than are to be left out are not counted."""
 Row = tuple[int, int, int]  # end, node, path
 
 
@@ -108,7 +111,7 @@ def measure(run: Run, asked: list[Any]) -> dict[tuple[str, int], list[tuple[floa
 def tell(report: Report, run: Run, count: int) -> None:
     started, asked = perf_counter(), questions(run, count)
     found = measure(run, asked)
-    report.add(f"\n## {run.dataset.name}\n")
+    report.add(f"## {run.dataset.name}\n")
     what = "test links" if run.dataset.task == "link prediction" else "test nodes"
     report.add(f"{len(asked)} {what}, neighbours: {run.config.training.evaluation_mode}. Each cell: log-odds the answer lost, "
                "how far they moved either way, and how many answers became others.")  # fmt: skip
@@ -127,11 +130,11 @@ def tell(report: Report, run: Run, count: int) -> None:
 def main() -> None:
     arguments = parse()
     report = Report("explanations", "Does leaving out the rows that explanations name change answers?", ("torch", "numba"))
+    report.add()
     for name in arguments.data.split(","):
         runs = fit_many(recipe(name), [0], dataset=load_dataset(name, arguments.data_dir), device="cpu")
         tell(report, runs[0], arguments.questions)
-    report.add("`effect` orders by what each row alone does to the answer, `attention`, `share` and `P` by those columns of an")
-    report.add(f"explanation; `random` is the mean of {RANDOM_DRAWS} orders by chance.")
+    report.add(ABOUT)
     report.write()
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 FEW = 3
 """Rows that are named for speaking most for an answer, and most against it."""
-COLUMNS = """P: how likely a row is to be drawn. attention: α, the mean over heads. share: of what the heads put out.
-effect: log-odds that the answer would lose without the row; below 0 it speaks against the answer."""
+COLUMNS = """P: what a row is drawn by. attention: α, mean over heads. share: of what the heads put out.
+effect: log-odds the answer would lose without the row; below 0 it speaks against the answer."""
 
 
 def explain(
@@ -60,7 +60,7 @@ def print_explanation(explanation: "Explanation", top: int) -> None:
     stdout.print()
     for end in explanation.ends:
         print_end(end, top)
-    stdout.print(COLUMNS, style="dim")
+    stdout.print(COLUMNS, style="dim", soft_wrap=True)
 
 
 def print_end(end: "Explanation", top: int) -> None:

@@ -311,10 +311,10 @@ def test_rows_named_first_change_answers_more_than_others():
         explanation = model.explain(node, mode="all")
         (neighbourhood,) = drawn(model, explanation, "all")
         whole = log_odds_of(model, explanation, [neighbourhood])
-        orders = {"effect": np.argsort(-explanation.effect), "attention": range(len(explanation))}
+        orders = {"effect": np.argsort(-explanation.effect), "attention": np.arange(len(explanation))}
         for name, order in {**orders, "random": generator.permutation(len(explanation))}.items():
             fewer = neighbourhood
-            for k in list(order)[:5]:
+            for k in order[:5].tolist():
                 fewer = left_out(model, fewer, explanation.neighbour[k], explanation.path[k])
             moved[name].append(whole - log_odds_of(model, explanation, [fewer]))
     assert np.mean(moved["effect"]) > 0 and np.mean(moved["effect"]) > 3 * np.mean(np.abs(moved["random"]))

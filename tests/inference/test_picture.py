@@ -35,7 +35,7 @@ def outlines(figure):
             box = text.get_window_extent(renderer)
             text.set_rotation(turned)
             anchor = text.get_transform().transform(text.get_position())
-            turn = Affine2D().rotate_deg_around(*anchor, turned)
+            turn = Affine2D().rotate_deg_around(anchor[0], anchor[1], turned)
             found[id(axes), text.get_text(), *text.get_position()] = Outline(
                 turn.transform([(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)])
             )
@@ -91,8 +91,8 @@ def test_ids_that_look_like_formulas_or_paths_are_shown_and_saved(tmp_path):
 
 def test_a_node_without_neighbours_can_be_drawn(tmp_path):
     dataset = camps()
-    lonely = Graph.from_edges([0], [1], num_nodes=30)
-    lonely = Dataset("lonely", lonely, dataset.features, dataset.labels, dataset.splits, dataset.task, dataset.names)
+    graph = Graph.from_edges([0], [1], num_nodes=30)
+    lonely = Dataset("lonely", graph, dataset.features, dataset.labels, dataset.splits, dataset.task, dataset.names)
     assert save_pictures(classifier(lonely).explain(5, mode="all"), tmp_path)[0].exists()
 
 
