@@ -26,7 +26,8 @@ from gatas.transitions.paths import path_name
 LEFT_OUT = (1, 5, 10, 20)
 RANDOM_DRAWS = 5
 ORDERS = ("effect", "attention", "share", "P", "random")
-ABOUT = f"""`effect` orders by what each row alone does to the answer, so that with 1 row it must lose most; `attention`, `share`
+ABOUT = f"""\
+`effect` orders by what each row alone does to the answer, so that with 1 row it must lose most; `attention`, `share`
 and `P` by those columns of an explanation; `random` is the mean of {RANDOM_DRAWS} orders by chance. Neighbourhoods with no more
 rows than are to be left out are not counted."""
 Row = tuple[int, int, int]  # end, node, path

@@ -25,7 +25,7 @@ def explain(
     node: str | None = typer.Argument(None, metavar="[ID]", help="The node's id."),
     link: tuple[str, str, str] | None = typer.Option(None, "--link", metavar="SOURCE TYPE TARGET", help="A link instead."),
     answer: str | None = typer.Option(None, "--answer", help="Explain this class instead of the likeliest."),
-    top: int = typer.Option(10, "--top", min=1, help="Rows that the table shows; the picture shows twice as many."),
+    top: int = typer.Option(10, "--top", min=1, help="Rows that the table shows; the picture has twice as many, up to 40."),
     mode: Literal["sample", "top", "all"] | None = typer.Option(
         None, "--mode", help="Neighbours: drawn, likeliest, all; as in the run's evaluation if not given."
     ),

@@ -21,6 +21,8 @@ WIDEST = 9.0
 """Points of the line that has the most attention."""
 GAP = np.pi / 3
 """Left free below the target, for the names of the rings."""
+MOST = 40
+"""Rows that a picture has room for."""
 LONGEST = 22
 """Letters of an id; longer ones are cut."""
 LETTER = 0.02
@@ -41,8 +43,8 @@ class Spot:
 
 
 def draw_explanation(explanation: Explanation, top: int = 24) -> Figure:
-    """Draw the `top` rows most attended to; of a link both ends, side by side."""
-    ends = explanation.ends
+    """Draw the `top` rows most attended to, as far as there is room; of a link both ends, side by side."""
+    ends, top = explanation.ends, min(top, MOST)
     colours = _colours(ends, top)
     figure = Figure(figsize=(8.4 * len(ends), 9.4), layout="constrained")
     widest = max(float(end.attention.max(initial=0.0)) for end in ends) or 1.0
@@ -74,7 +76,7 @@ def file_name(explanation: Explanation) -> str:
         ["node", ends[0].target] if len(ends) == 1 or answer is None else ["link", ends[0].target, answer.name, ends[1].target]
     )
     name = "-".join(map(str, parts))
-    safe = re.sub(r"[^\w.-]", "_", name)[:100]
+    safe = re.sub(r"[^\w.-]", "_", name)[:60]  # of up to four bytes; names of files have at most 255
     return safe if safe == name else f"{safe}-{zlib.crc32(name.encode()):08x}"
 
 

@@ -1,6 +1,7 @@
 """Explanations: sums that must come out, and answers with rows left out, by the model's own encoder."""
 
 import json
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -306,7 +307,7 @@ def test_rows_named_first_change_answers_more_than_others():
     dataset = camps(num_nodes=60)
     model = classifier(dataset, sample_size=20)
     fit(model, dataset, epochs=30, learning_rate=0.02, device="cpu")
-    generator, moved = np.random.default_rng(0), {"effect": [], "attention": [], "random": []}
+    generator, moved = np.random.default_rng(0), defaultdict[str, list[float]](list)
     for node in dataset.splits["test"].tolist():
         explanation = model.explain(node, mode="all")
         (neighbourhood,) = drawn(model, explanation, "all")

@@ -45,7 +45,7 @@ def outlines(figure):
 @pytest.mark.parametrize("length", [3, 18])
 def test_labels_do_not_overlap(length):
     names = [f"{number:02d}" + "m" * (length - 2) for number in range(40)]
-    figure = draw_explanation(classifier(named(names), num_steps=3).explain(names[4], mode="all"), top=40)
+    figure = draw_explanation(classifier(named(names), num_steps=3).explain(names[4], mode="all"), top=1000)
     covered = outlines(figure)
     assert len(covered) > 20
     assert not [(a[1], b[1]) for a, b in combinations(covered, 2) if covered[a].intersects_path(covered[b], filled=True)]
