@@ -95,12 +95,6 @@ class Model(Learnable):
         representations: Tensor = self.encoder(target, neighbourhood, self.features, window=window)
         return representations
 
-    def explain(self, asked: int | str | tuple[int | str, str, int | str], **options: Any) -> "Explanation":
-        """What an answer rests on: of a node's id, or of a link (source, type, target); see `gatas.inference.explain`."""
-        from gatas.inference import explain
-
-        return explain(self, asked, **options)
-
     def l2_share(self, name: str) -> float:
         """λ is over everything but e and, unless asked for, q̃."""
         left_out = "relation_embeddings" in name or ("depth_logits" in name and not self.config.l2_on_depth)
@@ -114,6 +108,12 @@ class Model(Learnable):
 
     def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
         return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
+
+    def explain(self, asked: int | str | tuple[int | str, str, int | str], **options: Any) -> "Explanation":
+        """What an answer rests on: of a node's id, or of a link (source, type, target); see `gatas.inference.explain`."""
+        from gatas.inference import explain
+
+        return explain(self, asked, **options)
 
 
 def _num_features(dataset: Dataset) -> int:
