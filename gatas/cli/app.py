@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from gatas import __version__
-from gatas.cli import compare, configs, demo, evaluate, inspect, reproduce, train, transitions
+from gatas.cli import compare, configs, demo, evaluate, explain, inspect, reproduce, train, transitions
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
 
@@ -27,6 +27,7 @@ app.add_typer(transitions.app, name="transitions")
 app.add_typer(configs.app, name="config")
 app.command()(train.train)
 app.command()(evaluate.evaluate)
+app.command()(explain.explain)
 
 
 @app.callback()

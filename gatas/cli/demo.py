@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import typer
 
+from gatas.cli.explain import signed
 from gatas.cli.output import plain_table, print_table, stdout
 from gatas.cli.train import depth_of, readable_depth
 from gatas.cli.transitions import print_row
@@ -28,12 +29,14 @@ def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for pictur
     show_neighbourhood(digits, out)
     run = trained(digits, out, "1,797 handwritten digits, each linked to the 7 most alike; 10 labels per class")
     stdout.print(f"Test accuracy: {run.metrics['test']['accuracy']:.1%}")
-    explain_digit(run)
+    explain_digit(run, out / "digits")
     run = trained(kinship, out, "985 people; who is whose grandparent, uncle or aunt, cousin, parent-in-law?")
     stdout.print(f"Test ROC-AUC, mean of the four relations: {run.metrics['test']['roc_auc']:.3f}")
     explain_kinship(run)
     stdout.print(f"All in {perf_counter() - started:.0f} s. Pictures, models and metrics are in {out}:", soft_wrap=True)
-    stdout.print("  neighbourhood.png, digits/curve.png, digits/depth.png, kinship/curve.png, kinship/depth.png")
+    stdout.print(
+        "  neighbourhood.png, digits/node-42.png, digits/curve.png, digits/depth.png, kinship/curve.png, kinship/depth.png"
+    )
 
 
 def show_neighbourhood(dataset: Dataset, out: Path) -> None:
@@ -61,23 +64,19 @@ def trained(dataset: Dataset, out: Path, about: str) -> "Run":
     return runs[0]
 
 
-def explain_digit(run: "Run") -> None:
+def explain_digit(run: "Run", out: Path) -> None:
     """The neighbours that one test image's class rests on."""
-    import torch
+    from gatas.inference.picture import save_pictures
 
-    from gatas.inference import attention
-
-    target = torch.tensor([NODE])
-    found = attention(run.model, target)
-    with torch.no_grad():
-        chances = run.model(target, mode="all").softmax(-1)[0]
-    table = plain_table("neighbour", "typed path", "attention#")
-    shares = found.shares[0]
-    for k in shares.topk(5).indices.tolist():
-        node, path = int(found.neighbourhood.node[0, k]), int(found.neighbourhood.path[0, k])
-        table.add_row(image(run.dataset, node), path_name(path, run.dataset.graph.relation_names), f"{shares[k]:.1%}")
-    guess = run.dataset.names[int(chances.argmax())]
-    print_table(f"Why is {image(run.dataset, NODE)}? The model says {guess} ({chances.max():.0%}), looking most at", table)
+    found = run.model.explain(NODE, mode="all")
+    assert found.answer is not None
+    table = plain_table("neighbour", "typed path", "attention#", "effect#")
+    for row in found.rows(5):
+        neighbour = image(run.dataset, run.dataset.graph.find(row["neighbour"]))
+        table.add_row(neighbour, row["path"], f"{row['attention']:.1%}", signed(row["effect"]))
+    guess = f"{found.answer.name} ({found.answer.probability:.0%})"
+    print_table(f"Why is {image(run.dataset, NODE)}? The model says {guess}, looking most at", table)
+    save_pictures(found, out)
 
 
 def explain_kinship(run: "Run") -> None:

@@ -1,5 +1,7 @@
 """`attention`: how much of each neighbour, as seen over its path, there is in a node's representation (eq. 3)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,16 +36,35 @@ class Attention:
 @torch.no_grad()
 def attention(model: Model, targets: Tensor, *, mode: Mode = "all", draw: int = -1) -> Attention:
     """The model's exact attention for (B,) targets, by default over every candidate they have."""
+    with evaluating(model):
+        targets = targets.to(model.sampler.depth_logits.device)
+        neighbourhood = model.sampler(targets, draw=draw, mode=mode)
+        logits = scores(model, targets, neighbourhood)[0].transpose(1, 2)  # (B, K, S)
+    return Attention(neighbourhood, masked_softmax(logits, neighbourhood.mask[:, None]).transpose(1, 2))
+
+
+@contextmanager
+def evaluating(model: Model) -> Iterator[None]:
+    """A model that is not training, as long as this lasts."""
+    training = [module for module in model.modules() if module.training]
     model.eval()
-    targets = targets.to(model.sampler.depth_logits.device)
-    neighbourhood = model.sampler(targets, draw=draw, mode=mode)
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def scores(model: Model, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+    """(B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; and (B, S) which pair each slot holds."""
     inputs, neighbours, index = _seen(model, targets, neighbourhood)
     layer = model.encoder.neighbours
     of_target = layer.hidden_of_target(inputs).view(len(inputs), 1, layer.num_heads, layer.hidden_size)  # (B, 1, K, F')
     of_pair = layer.hidden_of_neighbour(neighbours).view(len(neighbours), layer.num_heads, layer.hidden_size)  # (U, K, F')
     hidden = F.elu(of_target + of_pair[index])  # (B, S, K, F')
-    logits = torch.einsum("bskf,kf->bks", hidden, layer.score) + neighbourhood.log_probability[:, None]  # (B, K, S)
-    return Attention(neighbourhood, masked_softmax(logits, neighbourhood.mask[:, None]).transpose(1, 2))
+    logits = torch.einsum("bskf,kf->bsk", hidden, layer.score) + neighbourhood.log_probability[..., None]
+    values = F.elu(layer.value(neighbours)).view(len(neighbours), layer.num_heads, layer.head_size)  # (U, K, F'')
+    return logits, values, index
 
 
 def _seen(model: Model, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:

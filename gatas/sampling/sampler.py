@@ -83,8 +83,16 @@ class NeighbourSampler(nn.Module):
     def coverage(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
         """(B,) the share of P's mass that is in each sample; candidates that the table dropped count as missing."""
         _, table, positions = self._located(targets)
-        reached = table.counts(positions) > 0  # (B, C + 1)
-        return neighbourhood.log_probability.exp().sum(-1) / (reached.to(self.depth_logits.dtype) @ self.depth_coefficients)
+        counts = table.counts(positions)  # (B, C + 1)
+        if self.uniform:
+            return neighbourhood.mask.sum(-1) / counts.sum(-1)
+        whole = (counts > 0).to(self.depth_logits.dtype) @ self.depth_coefficients
+        return neighbourhood.log_probability.exp().sum(-1) / whole
+
+    def num_candidates(self, targets: Tensor) -> Tensor:
+        """(B,) how many (neighbour, path) pairs each sample is drawn from."""
+        _, table, positions = self._located(targets)
+        return table.counts(positions).sum(-1)
 
     def _located(self, targets: Any) -> tuple[Tensor, Table, Tensor]:
         """The targets as int64 on the device, a table with their rows, and where in it these are."""

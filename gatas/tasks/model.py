@@ -1,7 +1,7 @@
 """`Model`: a sampler and an encoder over the graph of a data set; what stands on them is the task's."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked
 from gatas.tasks.learnable import Learnable
 from gatas.transitions import Transitions, TransitionSource
+
+if TYPE_CHECKING:
+    from gatas.inference import Explanation
 
 EMBEDDING_SIZE = 50
 """R where nodes have no features."""
@@ -37,6 +40,7 @@ class Model(Learnable):
         super().__init__()
         self.config = checked(ModelConfig, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, _num_features(dataset)
+        self.task = dataset.task
         self.ablation = ABLATIONS[self.config.ablation]
         steps = self.ablation.transitions(self.config.num_steps)["num_steps"]
         self.transitions = transitions or Transitions.build(
@@ -104,6 +108,12 @@ class Model(Learnable):
 
     def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
         return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
+
+    def explain(self, asked: int | str | tuple[int | str, str, int | str], **options: Any) -> "Explanation":
+        """What an answer rests on: of a node's id, or of a link (source, type, target); see `gatas.inference.explain`."""
+        from gatas.inference import explain
+
+        return explain(self, asked, **options)
 
 
 def _num_features(dataset: Dataset) -> int:

@@ -201,3 +201,11 @@ def test_a_depth_that_is_no_number_draws_what_there_is_and_gives_itself_away(val
     drawn = sampler(torch.arange(60), mode=mode)
     assert ((drawn.node >= 0) & (drawn.node < 60)).all()
     assert drawn.log_probability[drawn.mask].isnan().all()
+
+
+def test_a_uniform_sampler_covers_the_share_of_candidates_that_it_draws(table):
+    sampler = NeighbourSampler(table, 3, uniform=True)
+    targets = torch.arange(40)
+    counts = torch.tensor([len(table.row(target).node) for target in range(40)])
+    assert sampler.num_candidates(targets).tolist() == counts.tolist()
+    torch.testing.assert_close(sampler.coverage(targets, sampler(targets)), counts.clamp_max(3) / counts)

@@ -1,0 +1,115 @@
+"""`gatas explain`: what an answer of a trained model rests on, as tables and as a picture."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+from rich.table import Table
+
+from gatas.cli.graphs import DataDirOption
+from gatas.cli.output import plain_table, print_json, print_table, stdout
+from gatas.errors import GatasError
+
+if TYPE_CHECKING:
+    from gatas.inference import Explanation, Part
+
+FEW = 3
+"""Rows that are named for speaking most for an answer, and most against it."""
+COLUMNS = """P: what a row is drawn by. attention: α, mean over heads. share: of what the heads put out.
+effect: log-odds the answer would lose without the row; below 0 it speaks against the answer."""
+
+
+def explain(
+    run: Path = typer.Argument(metavar="RUN", help="Folder that `gatas train` wrote."),
+    node: str | None = typer.Argument(None, metavar="[ID]", help="The node's id."),
+    link: tuple[str, str, str] | None = typer.Option(None, "--link", metavar="SOURCE TYPE TARGET", help="A link instead."),
+    answer: str | None = typer.Option(None, "--answer", help="Explain this class instead of the likeliest."),
+    top: int = typer.Option(10, "--top", min=1, help="Rows that the table shows; the picture has twice as many, up to 40."),
+    mode: Literal["sample", "top", "all"] | None = typer.Option(
+        None, "--mode", help="Neighbours: drawn, likeliest, all; as in the run's evaluation if not given."
+    ),
+    out: Path | None = typer.Option(None, "--out", help="Folder for the picture; explanations/ in the run if not given."),
+    data_dir: Path | None = DataDirOption,
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Show which neighbours, over which typed paths, an answer rests on."""
+    if (node is None) == (link is None):
+        raise GatasError("give the id of a node, or --link SOURCE TYPE TARGET.")
+    from gatas.inference.picture import save_pictures  # torch and matplotlib: seconds that other commands need not wait
+    from gatas.training import load, load_config
+
+    model = load(run, data_dir=data_dir)
+    chosen = mode or load_config(run / "config.yaml").training.evaluation_mode
+    explanation = model.explain(link or node or "", mode=chosen, answer=answer)
+    folder = out or run / "explanations"
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = [str(path) for path in save_pictures(explanation, folder, 2 * top)]
+    if json:
+        print_json({**explanation.to_dict(top), "pictures": pictures})
+        return
+    print_explanation(explanation, top)
+    stdout.print(f"Pictures: {', '.join(pictures)}", soft_wrap=True)
+
+
+def print_explanation(explanation: "Explanation", top: int) -> None:
+    """The answer; then rows, paths and depths of each end."""
+    from gatas.inference.picture import heading
+
+    stdout.print(heading(explanation), style="bold", soft_wrap=True)
+    stdout.print()
+    for end in explanation.ends:
+        print_end(end, top)
+    stdout.print(COLUMNS, style="dim", soft_wrap=True)
+
+
+def print_end(end: "Explanation", top: int) -> None:
+    """One node's rows, and what they amount to."""
+    print_table(f"{end.target} looks most at", row_table(end, top))
+    print_table("By typed path", part_table("typed path", end.paths[:top], len(end.paths) - top))
+    print_table("By depth", part_table("depth", end.depths, 0, end.depth_coefficients.tolist()))
+    if end.effect is not None:
+        stdout.print(f"Most for it: {strongest(end, 1)}", soft_wrap=True)
+        stdout.print(f"Most against it: {strongest(end, -1)}", soft_wrap=True)
+    if len(end) == end.num_candidates == 1:
+        stdout.print("It has no neighbours: its own row is all there is.")
+    else:
+        covered = f"{len(end):,} of {end.num_candidates:,} candidates ({end.mode}), {end.coverage:.1%} of their probability P"
+        stdout.print(f"Rows: {covered}", soft_wrap=True)
+    stdout.print()
+
+
+def row_table(end: "Explanation", top: int) -> Table:
+    """The rows most attended to, and the sum of the others."""
+    table = plain_table("neighbour", "typed path", "P#", "attention#", "share#", "effect#")
+    for row in end.rows(top):
+        shares = (f"{row[name]:.1%}" for name in ("probability", "attention", "share"))
+        table.add_row(str(row["neighbour"]), row["path"], *shares, signed(row["effect"]))
+    if len(end) > top:
+        rest = (f"{column[top:].sum():.1%}" for column in (end.probability, end.attention, end.share))
+        table.add_row(f"… {len(end) - top:,} more", "", *rest, "")
+    return table
+
+
+def part_table(what: str, parts: Sequence["Part"], hidden: int, depth: Sequence[float] = ()) -> Table:
+    """Sums over rows with a path or a depth in common; q beside depths."""
+    table = plain_table(what, "rows#", *(["q#"] if depth else []), "P#", "attention#", "share#", "effect#")
+    for k, part in enumerate(parts):
+        shares = [*depth[k : k + 1], part.probability, part.attention, part.share]
+        table.add_row(part.name, f"{part.num_rows:,}", *(f"{share:.1%}" for share in shares), signed(part.effect))
+    if hidden > 0:
+        table.add_row(f"… {hidden:,} more")
+    return table
+
+
+def strongest(end: "Explanation", sign: int) -> str:
+    """`56 (alike) +0.120, 90 (alike⁻¹) +0.040`."""
+    assert end.effect is not None
+    order = (-sign * end.effect).argsort(kind="stable")[:FEW].tolist()
+    rows = [f"{end.neighbour[k]} ({end.path[k]}) {signed(end.effect[k])}" for k in order if sign * end.effect[k] > 0]
+    return ", ".join(rows) or "nothing"
+
+
+def signed(effect: float | None) -> str:
+    """With its sign; nothing where there is no answer."""
+    return "" if effect is None else f"{effect + 0.0:+.3f}"

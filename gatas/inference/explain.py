@@ -1,0 +1,228 @@
+"""`explain`: what every neighbour, over every typed path, does to an answer (eqs. 3, 4).
+
+Before σ each head's output is a sum over rows, Σ α d, so that this is bookkeeping; what a row does to the answer after σ is
+found by leaving it out. S rows, K heads, F'' head size, G groups of rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from gatas.errors import GatasError
+from gatas.graph.inputs import Ints
+from gatas.inference.attention import evaluating, scores
+from gatas.inference.explanation import Answer, Explanation, Floats, Part, shares_of
+from gatas.sampling import Neighbourhood
+from gatas.sampling.sampler import Mode
+from gatas.tasks import LinkPredictor, Model
+from gatas.transitions.paths import path_length, path_name
+
+Id = int | str
+Link = tuple[Id, str, Id]
+
+CERTAIN = 100.0
+"""Log-odds where there is but one answer to give."""
+
+
+@torch.no_grad()
+def explain(
+    model: Model, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
+) -> Explanation:
+    """Explain the class of a node, or a link (source, type, target). The model stays as it is.
+
+    `mode` and `draw` choose the neighbourhood: by default the one that the model answers by, else every candidate. `answer` is
+    another class than the likeliest.
+    """
+    chosen: Mode = getattr(model, "answer_mode", "all") if mode is None else mode
+    if chosen not in get_args(Mode):
+        raise GatasError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
+    with evaluating(model):
+        if isinstance(asked, tuple | list):
+            return _explain_link(model, asked, chosen, draw, answer)
+        return _explain_node(model, asked, chosen, draw, answer)
+
+
+def _explain_node(model: Model, asked: Id, mode: Mode, draw: int, answer: str | None) -> Explanation:
+    if isinstance(model, LinkPredictor) and answer is not None:
+        raise GatasError("this model predicts links: ask for (source, type, target), where the type is the answer.")
+    (found,) = _looked_at(model, [asked], mode, draw)
+    if isinstance(model, LinkPredictor):
+        return _explanation(model, found, None, mode)
+    logits = _head(model, _represented(found.output[None]))
+    number = int(logits.argmax()) if answer is None else _number_of(answer, model, "class")
+    of_answer = _Asked(model.names[number], lambda output: _log_odds(model, _head(model, _represented(output)), number))
+    return _explanation(model, found, of_answer, mode)
+
+
+def _explain_link(model: Model, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
+    if not isinstance(model, LinkPredictor):
+        raise GatasError(f"this model says of what class a node is: ask for the id of one, not for the link {asked!r}.")
+    if len(asked) != 3 or answer is not None:
+        raise GatasError(f"{asked!r} came; a link is (source, type, target), and its type is the answer.")
+    name, number = asked[1], _number_of(asked[1], model, "type of link")
+    source, target = _looked_at(model, [asked[0], asked[2]], mode, draw)
+
+    def log_odds(of_source: Tensor, of_target: Tensor) -> Tensor:
+        count = max(len(of_source), len(of_target))
+        ends = (_represented(output).expand(count, -1) for output in (of_source, of_target))
+        return _head(model, *ends)[:, number]
+
+    of_target = _Asked(name, lambda output: log_odds(source.output[None], output))
+    of_source = _Asked(name, lambda output: log_odds(output, target.output[None]))
+    return _explanation(model, source, of_source, mode, _explanation(model, target, of_target, mode))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The rows of one target, the most attended to first."""
+
+    target: int
+    node: Tensor  # (S,)
+    path: Tensor  # (S,)
+    probability: Tensor  # (S,)   P
+    odds: Tensor  # (S, K)        α but for a factor
+    values: Tensor  # (S, K, F'') d
+    num_candidates: int
+    coverage: float
+
+    @property
+    def weights(self) -> Tensor:
+        """α: (S, K)."""
+        return self.odds / self.odds.sum(0)
+
+    @property
+    def output(self) -> Tensor:
+        """(K, F'') what the heads give to σ."""
+        return torch.einsum("sk,skf->kf", self.weights, self.values)
+
+    def output_without(self, group: Tensor, num_groups: int) -> Tensor:
+        """(G, K, F''): the same with one group of rows left out; zeros where no row is left, as the encoder has it."""
+        parts = torch.cat([self.values, torch.ones_like(self.values[..., :1])], -1) * self.odds[..., None]
+        sums = parts.new_zeros(num_groups, *parts.shape[1:]).index_add_(0, group, parts)  # (G, K, F'' + 1)
+        nothing = torch.zeros_like(sums[:1])
+        before = torch.cat([nothing, sums[:-1]]).cumsum(0)  # all but one by sums, as a difference would lose digits
+        after = torch.cat([sums[1:], nothing]).flip(0).cumsum(0).flip(0)
+        others = before + after
+        return others[..., :-1] / others[..., -1:].clamp_min(torch.finfo(others.dtype).tiny)
+
+
+def seen(model: Model, targets: Tensor, neighbourhood: Neighbourhood) -> list[Seen]:
+    """The rows of each target, in float64, so that sums have more digits than the model's own."""
+    logits, values, index = scores(model, targets, neighbourhood)
+    counts = model.sampler.num_candidates(targets).tolist()
+    coverage = model.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
+    found = []
+    for k, target in enumerate(targets.tolist()):
+        used = neighbourhood.mask[k]
+        node, path, own = neighbourhood.node[k][used], neighbourhood.path[k][used], logits[k][used].double()
+        odds = (own - own.amax(0)).exp() if len(own) else own
+        probability = neighbourhood.log_probability[k][used].double().exp() / (counts[k] if model.sampler.uniform else 1)
+        order, own_values = _order(node, path, (odds / odds.sum(0)).mean(1)), values[index[k][used]].double()
+        rows = (node[order], path[order], probability[order], odds[order], own_values[order])
+        found.append(Seen(target, *rows, counts[k], coverage[k]))
+    return found
+
+
+def _looked_at(model: Model, asked: list[Id], mode: Mode, draw: int) -> list[Seen]:
+    targets = torch.tensor([model.graph.find(name) for name in asked], device=model.sampler.depth_logits.device)
+    return seen(model, targets, model.sampler(targets, draw=draw, mode=mode))
+
+
+def _order(node: Tensor, path: Tensor, attention: Tensor) -> Tensor:
+    """By attention, and where that is the same by path and node."""
+    order = np.lexsort([column.cpu().numpy() for column in (node, path, -attention)])
+    return torch.from_numpy(order).to(node.device)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An answer, and its log-odds as a function of what the heads give to σ: (G, K, F'') to (G,)."""
+
+    name: str
+    log_odds: Callable[[Tensor], Tensor]
+
+    def effect(self, seen: Seen, group: Tensor, num_groups: int) -> Floats:
+        """(G,) the log-odds less what they are without each group of rows."""
+        effect = self.log_odds(seen.output[None]) - self.log_odds(seen.output_without(group, num_groups))
+        return np.asarray(effect.cpu().numpy())
+
+    def answer(self, seen: Seen) -> Answer:
+        log_odds = self.log_odds(seen.output[None])
+        return Answer(self.name, log_odds.sigmoid().item(), log_odds.item())
+
+
+def _represented(output: Tensor) -> Tensor:
+    """h': (G, K·F''), as after the encoder."""
+    return F.elu(output).flatten(1)
+
+
+def _head(model: Model, *representations: Tensor) -> Tensor:
+    """Logits in float64."""
+    weights = {name: weight.double() for name, weight in model.head.named_parameters()}
+    logits: Tensor = functional_call(model.head, weights, representations)
+    return logits
+
+
+def _log_odds(model: Model, logits: Tensor, number: int) -> Tensor:
+    """ln p / (1 - p) of one class, whether nodes have one each or any number."""
+    if model.task != "node classification":
+        return logits[:, number]
+    others = logits.clone()
+    others[:, number] = -torch.inf
+    return (logits[:, number] - others.logsumexp(1)).nan_to_num(posinf=CERTAIN)
+
+
+def _number_of(name: object, model: Model, what: str) -> int:
+    if name in model.names:
+        return model.names.index(str(name))
+    near = get_close_matches(str(name), model.names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(model.names)}."
+    raise GatasError(f"there is no {what} {name!r}.{hint}")
+
+
+def _explanation(model: Model, seen: Seen, asked: _Asked | None, mode: Mode, other: Explanation | None = None) -> Explanation:
+    names, path = model.graph.relation_names, seen.path.cpu().numpy()
+    step = np.where(path == 0, 0, path_length(path, len(names)))
+    contributions = (seen.weights[..., None] * seen.values).cpu().numpy()
+    columns = [seen.probability.cpu().numpy(), seen.weights.mean(1).cpu().numpy(), shares_of(contributions)]
+    paths, of_path = np.unique(path, return_inverse=True)
+    path_names = [path_name(own, names) for own in paths.tolist()]
+    by_path = _parts(seen, asked, columns, of_path, path_names)
+    return Explanation(
+        target=model.graph.name(seen.target),
+        neighbour=tuple(model.graph.name(node) for node in seen.node.tolist()),
+        path=tuple(path_names[k] for k in of_path.tolist()),
+        step=step,
+        probability=columns[0],
+        weights=seen.weights.cpu().numpy(),
+        contributions=contributions,
+        answer=None if asked is None else asked.answer(seen),
+        effect=None if asked is None else asked.effect(seen, torch.arange(len(path), device=seen.path.device), len(path)),
+        paths=tuple(sorted(by_path, key=lambda part: -part.attention)),
+        depths=tuple(_parts(seen, asked, columns, step, _depth_names(model.transitions.setting.num_steps))),
+        depth_coefficients=model.sampler.depth_coefficients.double().cpu().numpy(),
+        mode=mode,
+        num_candidates=seen.num_candidates,
+        coverage=seen.coverage,
+        other=other,
+    )
+
+
+def _depth_names(num_steps: int) -> list[str]:
+    return ["itself", "1 step", *(f"{step} steps" for step in range(2, num_steps + 1))]
+
+
+def _parts(seen: Seen, asked: _Asked | None, columns: list[Floats], group: Ints, names: list[str]) -> list[Part]:
+    """Sums over the rows of each group, and what all of them do together."""
+    sums = [np.bincount(group, column, len(names)).tolist() for column in columns]
+    counts = np.bincount(group, minlength=len(names)).tolist()
+    place = torch.from_numpy(group).to(seen.path.device)
+    effects = [None] * len(names) if asked is None else asked.effect(seen, place, len(names)).tolist()
+    return [Part(*values) for values in zip(names, counts, *sums, effects, strict=True)]

@@ -1,0 +1,168 @@
+"""`Explanation`: the rows that an answer is made of, with the ids and names that users know.
+
+S rows, K heads, F'' head size. A row is a neighbour as seen over one typed path.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.graph.inputs import Ints
+from gatas.sampling.sampler import Mode
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is explained: a class, a label or a type of link, how probable it is, and ln p / (1 - p)."""
+
+    name: str
+    probability: float
+    log_odds: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that have a path or a depth in common: sums over them, and the effect of them all."""
+
+    name: str
+    num_rows: int
+    probability: float
+    attention: float
+    share: float
+    effect: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a node is represented as it is, and what that does to an answer; the row most attended to is the first.
+
+    `contributions` add up over rows to what each head gives to σ. `effect` is the answer's log-odds less what they would be
+    if the row were left out and the attention shared among the others: above 0 it speaks for the answer, below against it.
+    Without an answer, as for one node of a model that predicts links, there are no effects. Of a link this is the source's
+    side, and `other` the target's.
+    """
+
+    target: int | str
+    neighbour: tuple[int | str, ...]
+    path: tuple[str, ...]
+    step: Ints  # (S,)
+    probability: Floats  # (S,)      P
+    weights: Floats  # (S, K)        α, adds up to 1
+    contributions: Floats  # (S, K, F'')   α d
+    answer: Answer | None
+    effect: Floats | None  # (S,)
+    paths: tuple[Part, ...]  # the most attended to first
+    depths: tuple[Part, ...]  # from the node itself on
+    depth_coefficients: Floats  # (C + 1,)   q
+    mode: Mode
+    num_candidates: int  # that the rows were chosen from
+    coverage: float  # P of the rows against P of all candidates
+    other: "Explanation | None" = None
+
+    def __len__(self) -> int:
+        return len(self.neighbour)
+
+    @property
+    def ends(self) -> tuple["Explanation", ...]:
+        """This one; of a link both."""
+        return (self,) if self.other is None else (self, self.other)
+
+    @property
+    def attention(self) -> Floats:
+        """(S,) α, the mean over heads; adds up to 1."""
+        return np.asarray(self.weights.mean(1))
+
+    @property
+    def output(self) -> Floats:
+        """(K, F'') what the heads give to σ."""
+        return np.asarray(self.contributions.sum(0))
+
+    @property
+    def share(self) -> Floats:
+        """(S,) of the output: the part of each contribution that lies along it. Adds up to 1; below 0 it works against it."""
+        return shares_of(self.contributions)
+
+    @property
+    def probability_without(self) -> Floats | None:
+        """(S,) of the answer, with each row left out."""
+        if self.answer is None or self.effect is None:
+            return None
+        return np.asarray(1 / (1 + np.exp(self.effect - self.answer.log_odds)))
+
+    def rows(self, top: int | None = None) -> list[dict[str, Any]]:
+        """Rows as data, the first `top` or all."""
+        columns = {"probability": self.probability, "attention": self.attention, "share": self.share, "effect": self.effect,
+                   "probability_without": self.probability_without}  # fmt: skip
+        return [
+            {
+                "neighbour": self.neighbour[k],
+                "path": self.path[k],
+                "step": int(self.step[k]),
+                **{name: None if column is None else float(column[k]) for name, column in columns.items()},
+                "attention_by_head": self.weights[k].tolist(),
+            }
+            for k in range(len(self) if top is None else min(top, len(self)))
+        ]
+
+    def to_dict(self, top: int | None = None) -> dict[str, Any]:
+        """All but the contributions' vectors, for JSON."""
+        link = {} if self.other is None else {"other": self.other.to_dict(top)}
+        return {
+            "target": self.target,
+            "answer": None if self.answer is None else asdict(self.answer),
+            "mode": self.mode,
+            "num_rows": len(self),
+            "num_candidates": self.num_candidates,
+            "coverage": self.coverage,
+            "depth_coefficients": self.depth_coefficients.tolist(),
+            "depths": [asdict(part) for part in self.depths],
+            "paths": [asdict(part) for part in self.paths],
+            "rows": self.rows(top),
+            **link,
+        }
+
+    def to_pyg(self) -> Any:
+        """PyG's `Explanation`: an edge for each row from its neighbour to its target, with its attention as `edge_mask`.
+
+        `node_mask` has each node's attention over all its rows; path, step, P, share, effect and contribution of an edge are
+        `edge_…`. `node_names` has the id of each `node_index`, targets first, `path_names` the name of each `edge_type`.
+        """
+        import torch
+        from torch_geometric.explain import Explanation as PygExplanation
+
+        ids = list(dict.fromkeys([end.target for end in self.ends] + [name for end in self.ends for name in end.neighbour]))
+        place, names = {name: k for k, name in enumerate(ids)}, sorted({name for end in self.ends for name in end.path})
+        source = torch.tensor([place[name] for end in self.ends for name in end.neighbour], dtype=torch.int64)
+        target = torch.tensor([place[end.target] for end in self.ends for _ in end.neighbour], dtype=torch.int64)
+
+        def column(name: str) -> torch.Tensor:
+            return torch.from_numpy(np.concatenate([getattr(end, name) for end in self.ends])).float()
+
+        attention = column("attention")
+        of_answer = {} if self.answer is None else {"edge_effect": column("effect"), "answer": self.answer.name}
+        return PygExplanation(
+            num_nodes=len(ids),
+            node_index=torch.arange(len(ids)),
+            node_names=dict(enumerate(ids)),  # a list would be cut with the edges, were it as long
+            node_mask=torch.zeros(len(ids)).index_add_(0, source, attention)[:, None],
+            edge_index=torch.stack([source, target]),
+            edge_mask=attention,
+            edge_type=torch.tensor([names.index(name) for end in self.ends for name in end.path], dtype=torch.int64),
+            edge_step=column("step").long(),
+            edge_probability=column("probability"),
+            edge_share=column("share"),
+            edge_contribution=column("contributions"),
+            path_names=dict(enumerate(names)),
+            **of_answer,
+        )
+
+
+def shares_of(contributions: Floats) -> Floats:
+    """(S,) ⟨contribution, output⟩ / ⟨output, output⟩ over all heads; zeros where there is no output."""
+    output = contributions.sum(0)
+    along = np.einsum("skf,kf->s", contributions, output)
+    return np.asarray(along / max(float((output**2).sum()), np.finfo(np.float64).tiny))

@@ -1,0 +1,210 @@
+"""A picture of an explanation: the target in the middle, rings by depth, lines coloured by typed path, as wide as attention."""
+
+import re
+import textwrap
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, FancyArrowPatch
+
+from gatas.inference.explanation import Explanation
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#882255", "#999933", "#7a4b2a")
+SELF, OTHERS = "#333333", "#9a9a9a"
+WIDEST = 9.0
+"""Points of the line that has the most attention."""
+GAP = np.pi / 3
+"""Left free below the target, for the names of the rings."""
+MOST = 40
+"""Rows that a picture has room for."""
+LONGEST = 22
+"""Letters of an id; longer ones are cut."""
+LETTER = 0.02
+"""Width of one, as a share of the picture's half."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a neighbour is shown, and the rows that lead there."""
+
+    step: int
+    angle: float
+    rows: list[int]
+
+    @property
+    def position(self) -> tuple[float, float]:
+        return self.step * np.cos(self.angle), self.step * np.sin(self.angle)
+
+
+def draw_explanation(explanation: Explanation, top: int = 24) -> Figure:
+    """Draw the `top` rows most attended to, as far as there is room; of a link both ends, side by side."""
+    ends, top = explanation.ends, min(top, MOST)
+    colours = _colours(ends, top)
+    figure = Figure(figsize=(8.4 * len(ends), 9.4), layout="constrained")
+    widest = max(float(end.attention.max(initial=0.0)) for end in ends) or 1.0
+    for axes, end in zip(np.atleast_1d(figure.subplots(1, len(ends))), ends, strict=True):
+        _draw_end(axes, end, colours, top, widest, {other.target for other in ends})
+    figure.suptitle(heading(explanation), fontsize=15, parse_math=False)
+    legend = figure.legend(
+        handles=_handles(explanation, colours), loc="outside lower center", ncols=2 * len(ends), frameon=False, fontsize=9
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def save_pictures(explanation: Explanation, folder: Path, top: int = 24) -> list[Path]:
+    """Write the picture as PNG and as SVG, named after what is explained; the same bytes each time."""
+    figure, name = draw_explanation(explanation, top), file_name(explanation)
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    with matplotlib.rc_context({"svg.hashsalt": "gatas"}):
+        figure.savefig(paths[0], dpi=120)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths
+
+
+def file_name(explanation: Explanation) -> str:
+    """`node-ana`, or `link-ana-likes-bo`; letters that files may not have are replaced, and a number tells such ids apart."""
+    ends, answer = explanation.ends, explanation.answer
+    parts = (
+        ["node", ends[0].target] if len(ends) == 1 or answer is None else ["link", ends[0].target, answer.name, ends[1].target]
+    )
+    name = "-".join(map(str, parts))
+    safe = re.sub(r"[^\w.-]", "_", name)[:60]  # of up to four bytes; names of files have at most 255
+    return safe if safe == name else f"{safe}-{zlib.crc32(name.encode()):08x}"
+
+
+def heading(explanation: Explanation) -> str:
+    """`42: “1”, 93.1 %`, or `ana – likes → bo: 88.0 %`."""
+    ends, answer = explanation.ends, explanation.answer
+    names = [readable(end.target) for end in ends]
+    if answer is None:
+        return names[0]
+    chance = f"{100 * answer.probability:.1f} %"
+    return f"{names[0]} – {answer.name} → {names[1]}: {chance}" if len(ends) > 1 else f"{names[0]}: “{answer.name}”, {chance}"
+
+
+def readable(name: int | str) -> str:
+    """An id on one line, not too long."""
+    text = " ".join("".join(letter if letter.isprintable() else " " for letter in str(name)).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _shown(explanation: Explanation, top: int) -> list[int]:
+    """Rows that are drawn as lines; that of the target itself is drawn around it."""
+    return [row for row in range(min(top, len(explanation))) if explanation.step[row] > 0]
+
+
+def _colours(ends: tuple[Explanation, ...], top: int) -> dict[str, str]:
+    """One for each path that is shown, those with the most attention at either end first; the rest have one in common."""
+    most: dict[str, float] = {}
+    for end in ends:
+        attention = {part.name: part.attention for part in end.paths}
+        for path in {end.path[row] for row in _shown(end, top)}:
+            most[path] = max(most.get(path, 0.0), attention[path])
+    paths = sorted(most, key=lambda path: (-most[path], path))
+    return {path: COLOURS[k] if k < len(COLOURS) else OTHERS for k, path in enumerate(paths)}
+
+
+def _placed(explanation: Explanation, top: int, colours: dict[str, str]) -> list[Spot]:
+    """Every neighbour has an angle of its own, so that neither lines nor labels meet; those of a path stand together."""
+    rows: dict[int | str, list[int]] = {}
+    for row in _shown(explanation, top):
+        rows.setdefault(explanation.neighbour[row], []).append(row)
+    order = list(colours)
+    spots = sorted(rows.values(), key=lambda own: (order.index(explanation.path[own[0]]), own[0]))
+    angles = 1.5 * np.pi - GAP / 2 - (2 * np.pi - GAP) * (np.arange(len(spots)) + 0.5) / max(1, len(spots))
+    return [Spot(int(explanation.step[own[0]]), float(angle), own) for own, angle in zip(spots, angles, strict=True)]
+
+
+def _draw_end(axes: Any, end: Explanation, colours: dict[str, str], top: int, widest: float, targets: set[int | str]) -> None:
+    axes.set_aspect("equal")
+    axes.axis("off")
+    spots = _placed(end, top, colours)
+    steps = max([1, *(spot.step for spot in spots)])
+    letters = [(spot.step, len(readable(end.neighbour[spot.rows[0]]))) for spot in spots]
+    reach = max([steps + 0.3, *((step + 0.15) / (1 - LETTER * length) for step, length in letters)])
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
+    for step in range(1, steps + 1):
+        axes.add_patch(Circle((0, 0), step, fill=False, edgecolor="#e3e3e3", linewidth=1, zorder=0))
+        caption = f"{end.depths[step].name}: {100 * end.depths[step].attention:.0f} %"
+        axes.text(0, -step, caption, ha="center", va="center", color="#666666", fontsize=9, zorder=5,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
+    for spot in spots:
+        _draw_spot(axes, end, spot, colours, widest)
+        _label(axes, spot, end.neighbour[spot.rows[0]], targets)
+    own = WIDEST * end.depths[0].attention / widest
+    if own > 0:
+        axes.add_patch(Circle((0, 0), 0.3, fill=False, edgecolor=SELF, linewidth=own, zorder=3))
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
+    name = textwrap.fill(readable(end.target), 9)
+    axes.text(0, 0, name, ha="center", va="center", fontsize=11, fontweight="bold", zorder=6, parse_math=False, bbox=box)
+    drawn = min(top, len(end))
+    shown = f"{drawn:,} of {len(end):,} rows shown, {100 * end.attention[:drawn].sum():.0f} % of the attention"
+    axes.set_title(
+        f"{readable(end.target)}: {shown}\n{len(end):,} of {end.num_candidates:,} candidates, {100 * end.coverage:.0f} % of P",
+        fontsize=10,
+        color="#444444",
+        parse_math=False,
+    )
+
+
+def _draw_spot(axes: Any, end: Explanation, spot: Spot, colours: dict[str, str], widest: float) -> None:
+    x, y = spot.position
+    for place, row in enumerate(spot.rows):
+        bend = 0.12 * ((place + 1) // 2) * (-1) ** place
+        axes.add_patch(
+            FancyArrowPatch((0, 0), (x, y), arrowstyle="-", connectionstyle=f"arc3,rad={bend}", color=colours[end.path[row]],
+                            linewidth=max(0.5, WIDEST * end.attention[row] / widest), alpha=0.8, shrinkA=0, shrinkB=0,
+                            capstyle="round", zorder=1)
+        )  # fmt: skip
+    colour = colours[end.path[spot.rows[0]]]
+    against = end.effect is not None and sum(end.effect[row] for row in spot.rows) < 0
+    axes.scatter(x, y, s=70, facecolor="white" if against else colour, edgecolor=colour, linewidth=1.8, zorder=4)
+
+
+def _label(axes: Any, spot: Spot, name: int | str, targets: set[int | str]) -> None:
+    """Along the line, beyond its end; the other end of a link in bold."""
+    x, y = spot.position
+    turned, out = np.degrees(spot.angle) % 360, (spot.step + 0.11) / spot.step
+    left = 90 < turned < 270
+    axes.text(x * out, y * out, readable(name), fontsize=8.5, fontweight="bold" if name in targets else "normal", zorder=5,
+              parse_math=False, rotation=turned - 180 if left else turned, rotation_mode="anchor", va="center",
+              ha="right" if left else "left")  # fmt: skip
+
+
+def _handles(explanation: Explanation, colours: dict[str, str]) -> list[Line2D]:
+    """What colours, widths and dots mean."""
+    handles = [Line2D([], [], color=SELF, linewidth=3, label=_share_label("itself", explanation, "itself"))]
+    handles += [
+        Line2D([], [], color=colour, linewidth=3, label=_share_label(path, explanation, path))
+        for path, colour in colours.items()
+        if colour != OTHERS
+    ]
+    if OTHERS in colours.values():
+        handles.append(Line2D([], [], color=OTHERS, linewidth=3, label="other paths"))
+    if explanation.answer is not None:
+        dot: dict[str, Any] = {
+            "color": "none",
+            "marker": "o",
+            "markersize": 8,
+            "markeredgecolor": OTHERS,
+            "markeredgewidth": 1.8,
+        }
+        name = explanation.answer.name
+        handles.append(Line2D([], [], **dot, markerfacecolor=OTHERS, label=f"speaks for “{name}”"))
+        handles.append(Line2D([], [], **dot, markerfacecolor="white", label=f"speaks against “{name}”"))
+    return handles
+
+
+def _share_label(name: str, explanation: Explanation, part: str) -> str:
+    """With the attention of each end."""
+    found = [sum(own.attention for own in (*end.paths, *end.depths[:1]) if own.name == part) for end in explanation.ends]
+    return f"{name}  {' / '.join(f'{100 * share:.0f} %' for share in found)}"

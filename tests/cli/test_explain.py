@@ -1,0 +1,76 @@
+"""`gatas explain`."""
+
+import json
+import shutil
+
+import pytest
+
+from gatas.experiments.recipes import recipe
+from gatas.training import fit_many
+
+SMALL = {"model.sample_size": 5, "model.num_heads": 2, "model.num_steps": 2, "training.epochs": 2, "training.batch_size": 2000}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Little trained models: of digits, and of kinship."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("digits", "kinship"):
+        fit_many(recipe(name).with_settings(SMALL), [0], folder=folder / name)
+    return folder
+
+
+def test_a_node_is_explained_in_tables_and_a_picture(gatas, runs):
+    code, out, _ = gatas("explain", runs / "digits", "42", "--top", 3)
+    assert code == 0 and "42 looks most at" in out and "By typed path" in out and "alike⁻¹" in out
+    assert "… 2 more" in out and "Rows: 5 of " in out and "candidates (sample)" in out
+    assert "Most for it: " in out and "effect: log-odds" in out
+    for ending in ("png", "svg"):
+        assert (runs / "digits/explanations" / f"node-42.{ending}").exists()
+
+
+def test_a_link_is_explained_at_both_ends(gatas, runs, tmp_path):
+    link = ("Greta-932", "grandparent", "Otto-125")
+    code, out, _ = gatas("explain", runs / "kinship", "--link", *link, "--out", tmp_path / "new")
+    assert code == 0 and "Greta-932 – grandparent → Otto-125: " in out
+    assert "Greta-932 looks most at" in out and "Otto-125 looks most at" in out and "candidates (all)" in out
+    assert (tmp_path / "new/link-Greta-932-grandparent-Otto-125.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_machines_get_json(gatas, runs, tmp_path):
+    arguments = ("explain", runs / "digits", "42", "--json", "--top", 2, "--out", tmp_path)
+    code, out, _ = gatas(*arguments)
+    content = json.loads(out)
+    assert code == 0 and content["target"] == 42 and len(content["rows"]) == 2 and content["num_rows"] == 5
+    assert content["pictures"] == [str(tmp_path / "node-42.png"), str(tmp_path / "node-42.svg")]
+    assert gatas(*arguments)[1] == out
+    everything = json.loads(gatas(*arguments, "--mode", "all")[1])
+    assert everything["mode"] == "all" and everything["coverage"] == pytest.approx(1) and content["coverage"] < 1
+
+
+def test_another_class_can_be_asked_for(gatas, runs, tmp_path):
+    _, out, _ = gatas("explain", runs / "digits", "42", "--json", "--answer", "8", "--out", tmp_path)
+    assert json.loads(out)["answer"]["name"] == "8"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{runs}/digits", "1797"], "there is no node '1797'; nodes are numbered 0 to 1796"),
+        (["{runs}/kinship", "--link", "Greta-93", "grandparent", "Otto-125"], "Nearest known: Greta-932"),
+        (["{runs}/kinship", "--link", "Greta-932", "granparent", "Otto-125"], "Did you mean 'grandparent'"),
+        (["{runs}/digits", "--link", "1", "alike", "2"], "says of what class a node is"),
+        (["{runs}/digits", "1", "--answer", "ten"], "there is no class 'ten'. There are 0, 1"),
+        (["{runs}/digits"], "give the id of a node, or --link"),
+        (["{runs}/kinship", "Greta-932", "--link", "a", "b", "c"], "give the id of a node, or --link"),
+        (["{folder}/nowhere", "1"], "nowhere"),
+        (["{folder}/broken", "1"], "holds no finished run that can be read"),
+        (["{runs}/digits", "1", "--out", "{folder}/file"], "File exists"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_1(gatas, tmp_path, runs, arguments, message):
+    shutil.copytree(runs / "digits", tmp_path / "broken")
+    (tmp_path / "broken/weights.safetensors").write_bytes(b"half a fi")
+    (tmp_path / "file").write_text("")
+    code, out, err = gatas("explain", *(argument.format(folder=tmp_path, runs=runs) for argument in arguments))
+    assert code == 1 and out == "" and err.startswith("error: ") and err.count("\n") == 1 and message in err
