@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gatas.errors import TrainingError
 from benchmarks import search
+from gatas.errors import TrainingError
 from gatas.training import Config, Runs
 from gatas.training.run import Run
 from tests.tasks.toys import camps
