@@ -69,7 +69,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A tiny recipe and a comparison, as they are run; the recipe stands for two cells of a table too."""
-    folder = tmp_path_factory.mktemp("results")
+    folder = tmp_path_factory.mktemp("all") / "results"
     ours = {"model": {"sample_size": 5, "num_heads": 1, "hidden_size": 8}, "training": {"epochs": 2}}
     model, training = PEERS["gcn"].recipes["cora"]
     with pytest.MonkeyPatch.context() as patch:
@@ -92,14 +92,20 @@ def results(made, tmp_path):
     return Path(shutil.copytree(made, tmp_path / "results"))
 
 
-@pytest.fixture
-def benchmarks(tmp_path):
-    folder = tmp_path / "benchmarks"
+@pytest.fixture(scope="module")
+def benchmarks(made):
+    folder = made.parent / "benchmarks"
     folder.mkdir()
     (folder / "2026-01-02-peers.md").write_text(GROWTH)
     (folder / "2026-01-02-peers.json").write_text("{}")
     (folder / "2026-01-01-peers.md").write_text(GROWTH.replace("How it grows", "How it grew"))
     return folder
+
+
+@pytest.fixture(scope="module")
+def done(made, benchmarks):
+    """The report of all that."""
+    return report(made, benchmarks, made.parent / "deep" / "report")
 
 
 def parts(text, heading):
@@ -111,10 +117,9 @@ def headings(text):
     return re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
 
 
-def test_the_report_holds_every_section_with_our_numbers(results, benchmarks, tmp_path):
-    done = report(results, benchmarks, tmp_path / "report")
+def test_the_report_holds_every_section_with_our_numbers(done, made):
     text, page = done.markdown.read_text(), done.html.read_text()
-    runs = json.loads((results / "cora-10.json").read_text())["runs"]
+    runs = json.loads((made / "cora-10.json").read_text())["runs"]
     mean = 100 * sum(run["test"]["accuracy"] for run in runs) / 2
     assert re.search(rf"\| GATAS, S = 10 \| Cora \| 80\.20 ± 1\.10 \| {mean:.2f} ± ", parts(text, "The paper's tables"))
     assert "| gcn | " in parts(text, "Beside other models") and "charts/seconds-camps.svg" in text
@@ -127,8 +132,8 @@ def test_the_report_holds_every_section_with_our_numbers(results, benchmarks, tm
     assert "Left out" not in text and done.problems == ()
 
 
-def test_the_page_needs_nothing_beside_it_and_every_chart_says_what_it_shows(results, benchmarks, tmp_path):
-    page = Page(report(results, benchmarks, tmp_path / "report").html.read_text())
+def test_the_page_needs_nothing_beside_it_and_every_chart_says_what_it_shows(done):
+    page = Page(done.html.read_text())
     assert not page.tags & {"script", "img", "link", "iframe", "object"}
     assert not [link for link in page.links if ":" in link]
     assert len(page.svgs) == 8 and all(svg["role"] == "img" and len(svg["aria-label"]) > 30 for svg in page.svgs)
@@ -136,8 +141,7 @@ def test_the_page_needs_nothing_beside_it_and_every_chart_says_what_it_shows(res
     assert all(link.removeprefix("#") in page.ids for link in page.links if link.startswith("#"))
 
 
-def test_every_file_that_is_named_is_there(results, benchmarks, tmp_path):
-    done = report(results, benchmarks, tmp_path / "deep" / "report")
+def test_every_file_that_is_named_is_there(done):
     page = Page(done.html.read_text())
     links = {unquote(link) for link in page.links if not link.startswith("#")}
     links |= {unquote(link) for link in re.findall(r"\]\(([^)]*)\)", done.markdown.read_text())}
@@ -146,16 +150,15 @@ def test_every_file_that_is_named_is_there(results, benchmarks, tmp_path):
     assert all((done.html.parent / link).is_file() for link in links)
 
 
-def test_charts_keep_text_as_text(results, benchmarks, tmp_path):
-    done = report(results, benchmarks, tmp_path / "report")
+def test_charts_keep_text_as_text(done):
     for path in (done.html.parent / "charts").glob("*.svg"):
         words = " ".join(ElementTree.parse(path).getroot().itertext())
         assert re.search(r"epoch|steps? away|neighbours drawn|of the graph", words), path
 
 
-def test_the_same_results_give_the_same_report(results, benchmarks, tmp_path):
-    first, again = (report(results, benchmarks, tmp_path / name) for name in ("one", "two"))
-    assert first.html.read_bytes() == again.html.read_bytes() and first.markdown.read_bytes() == again.markdown.read_bytes()
+def test_the_same_results_give_the_same_report(done, made, benchmarks):
+    again = report(made, benchmarks, made.parent / "deep" / "again")
+    assert again.html.read_bytes() == done.html.read_bytes() and again.markdown.read_bytes() == done.markdown.read_bytes()
 
 
 def spoiled(path, **changes):
@@ -172,13 +175,20 @@ def spoiled(path, **changes):
         ("[1, 2]", "not what `gatas reproduce` writes"),
     ],
 )
-def test_what_cannot_be_used_gets_a_line_and_the_rest_is_rendered(content, said, results, tmp_path):
+def test_what_cannot_be_used_gets_a_line(content, said, results):
     (results / "odd.json").write_bytes(content.encode("utf-8", "surrogateescape"))
-    with pytest.warns(GatasWarning, match=rf"odd\.json is left out: .*{said}") as warned:
+    found = read_results(results)
+    assert len(found.problems) == 1 and re.search(rf"odd\.json is left out: .*{said}", found.problems[0])
+    assert len(found.recipes) == 3 and len(found.peers) == 2
+
+
+def test_the_rest_is_rendered(results, tmp_path):
+    (results / "odd.json").write_text('{"runs": [')
+    with pytest.warns(GatasWarning, match=r"odd\.json is left out") as warned:
         done = report(results, tmp_path / "none", tmp_path / "report")
     assert len(warned) == 1 and len(done.problems) == 1
     assert "odd.json" in parts(done.markdown.read_text(), "Left out") and "| gcn | " in done.markdown.read_text()
-    assert "script" not in Page(done.html.read_text()).tags
+    assert "As graphs grow" not in done.markdown.read_text()
 
 
 @pytest.mark.parametrize(
