@@ -2,6 +2,7 @@
 
 import statistics
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,6 +97,11 @@ def paper_table(name: str, found: Results) -> Block:
     return Block(text + hint, tuple(result.path for result in there.values()))
 
 
+def notes(results: Sequence[Result]) -> list[str]:
+    """What a reader must know of their data."""
+    return sorted({f"{result.data}: {result.content['note']}" for result in results if result.content["note"]})
+
+
 def mean(result: Result) -> float:
     """Those without a run come last."""
     return statistics.fmean(result.percent) if result.runs else float("-inf")
@@ -122,7 +128,7 @@ def seconds(found: Results) -> tuple[Block, ...]:
         "Mean over seeds, ± standard deviation, against the median of the seconds that one seed takes to its best epoch. "
         "Where several seeds are trained as one program, that is its share. Arrows: far below the others."
     )
-    return (Block(note, charts=tuple(charts)),)
+    return (Block("\n\n".join([note, *notes(found.peers)]), charts=tuple(charts)),)
 
 
 def sizes(found: Results) -> tuple[Block, ...]:
@@ -136,7 +142,7 @@ def sizes(found: Results) -> tuple[Block, ...]:
             shown = {int(recipe.rpartition("-")[2]): cell for recipe, cell in own.items()}
             theirs = {size: (1 if cell.percent else 100) * cell.paper for size, cell in shown.items() if cell.paper}
             charts.append(accuracy_against_size(column, there, theirs))
-    return (Block(charts=tuple(charts)),) if charts else (Block(REPRODUCE),)
+    return (Block("\n\n".join(TABLES["table1"].notes), charts=tuple(charts)),) if charts else (Block(REPRODUCE),)
 
 
 def depth(found: Results) -> tuple[Block, ...]:
@@ -153,7 +159,8 @@ def depth(found: Results) -> tuple[Block, ...]:
         lines.append([name, *cells, str(len(result.runs))])
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     paths = tuple(result.path for result in learned)
-    return (Block("The weights q of the steps at the best epoch, the mean over seeds.\n\n" + table, paths),
+    said = "The weights q of the steps at the best epoch, the mean over seeds."
+    return (Block("\n\n".join([said, table, *notes(learned)]), paths),
             Block(charts=(depth_bars(depths, paths),)))  # fmt: skip
 
 
@@ -167,7 +174,9 @@ def curves(found: Results) -> tuple[Block, ...]:
     blocks = []
     for data, results in by_data(drawn).items():
         ordered = sorted(results, key=order)
-        blocks.append(Block(f"### {data}", charts=tuple(training_curves(result) for result in ordered)))
+        blocks.append(
+            Block("\n\n".join([f"### {data}", *notes(results)]), charts=tuple(training_curves(result) for result in ordered))
+        )
     return tuple(blocks) or (Block(REPRODUCE),)
 
 

@@ -24,7 +24,7 @@ INK, GRID = "#1f2328", "#d8dee4"
 MARKERS = "osD^vPX*"
 WIDTH = 4.3
 STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none", "svg.hashsalt": "gatas", "font.size": 10, "axes.titlesize": 11, "legend.fontsize": 9.5,
+    "svg.fonttype": "none", "svg.hashsalt": "gatas", "font.size": 10, "figure.titlesize": 10.5, "legend.fontsize": 9.5,
     "text.color": INK, "axes.labelcolor": INK, "xtick.labelcolor": INK, "ytick.labelcolor": INK, "axes.edgecolor": GRID,
     "xtick.color": GRID, "ytick.color": GRID, "grid.color": GRID, "axes.grid": True, "axes.axisbelow": True,
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "grid.linewidth": 0.6,
@@ -75,7 +75,8 @@ def accuracy_against_seconds(data: str, results: Sequence[Result]) -> Chart:
         if not low:
             axes.errorbar(seconds, mean, yerr=deviation, fmt="none", capsize=2, elinewidth=1, ecolor=style["color"])
         words.append(f"{result.name} {mean:.1f} after {seconds:.3g} s")
-    axes.set(xscale="log", xlabel="seconds to the best epoch", title=f"{data}: {metric_name(results[0])} in percent")
+    figure.suptitle(f"{data}: {metric_name(results[0])} in percent")
+    axes.set(xscale="log", xlabel="seconds to the best epoch")
     axes.set_xlim(min(times) / 2, 2 * max(times))
     axes.set_ylim(bottom=floor if statistics.fmean(results[-1].percent) < floor else None)
     plain_ticks(axes.xaxis)
@@ -93,7 +94,8 @@ def accuracy_against_size(data: str, results: Sequence[Result], paper: Mapping[i
     axes.errorbar(sizes, means, yerr=[spread(one.percent) for one in results], marker="o", capsize=3, color=COLOURS[0],
                   label="ours, ± standard deviation")  # fmt: skip
     axes.plot(list(paper), list(paper.values()), marker="s", linestyle="--", color=COLOURS[2], label="the paper")
-    axes.set(xscale="log", xlabel="S: neighbours drawn", title=f"{data}: {metric_name(results[0])} in percent")
+    figure.suptitle(f"{data}: {metric_name(results[0])} in percent")
+    axes.set(xscale="log", xlabel="S: neighbours drawn")
     ticks = sorted({*sizes, *paper})
     axes.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator(), major_formatter="{x:g}")
     figure.legend(loc="outside lower center", ncols=2)
@@ -140,7 +142,8 @@ def training_curves(result: Result) -> Chart:
     for axes in scores:
         axes.plot(epochs, [100 * value for value in curve[metric]], color=COLOURS[2], linewidth=1.3)
         axes.set_ylabel(f"{spoken(str(metric).removeprefix('valid_'))}, %")
-    losses.set(title=f"{result.name}: {kept}", ylabel="loss")
+    figure.suptitle(f"{result.name}: {kept}")
+    losses.set_ylabel("loss")
     losses.legend(loc="upper right")
     for axes in (losses, *scores):
         if best >= 0:

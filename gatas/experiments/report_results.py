@@ -151,13 +151,16 @@ def read_results(folder: Path) -> Results:
 
 
 def alike(peers: list[Result]) -> tuple[list[Result], list[str]]:
-    """Those of one data set measured by one metric; by micro-F1 where any is."""
+    """One of each model, those of one data set measured by one metric; by micro-F1 where any is."""
     agreed, problems = [], []
     for results in by_data(peers).values():
         metrics = [result.metric for result in results if result.metric]
         metric = next((name for name in metrics if name.endswith(".micro_f1")), metrics[0] if metrics else "test.accuracy")
+        first = {result.name: result.path for result in reversed(results)}
         for result in results:
             try:
+                if result.path != first[result.name]:
+                    raise ConfigError(f"{result.path} is left out: {first[result.name]} is of the same model and data too.")
                 measured_at(result.path, result.content, [metric])
                 agreed.append(replace(result, metric=metric))
             except ConfigError as error:

@@ -82,6 +82,7 @@ def made(tmp_path_factory):
     for name, size in (("cora-10", 10), ("cora-100", 100)):
         content = json.loads((folder / "digits.json").read_text())
         content["config"]["data"]["name"], content["config"]["model"]["sample_size"] = "cora", size
+        content["note"] = "Labels were rebuilt."
         (folder / f"{name}.json").write_text(json.dumps(content))
     return folder
 
@@ -126,6 +127,7 @@ def test_the_report_holds_every_section_with_our_numbers(done, made):
     assert "S = 10: " in parts(text, "Accuracy against S") and "S = 500: 82.1" in parts(text, "Accuracy against S")
     depth = sum(run["depth"][0] for run in runs) / 2
     assert f"| cora-10 | {depth:.3f} | " in parts(text, "Learned depth") and "| camps, gatas | " in text
+    assert all("cora: Labels were rebuilt." in parts(text, heading) for heading in ("Learned depth", "Training curves"))
     assert "charts/curves-digits.svg" in parts(text, "Training curves")
     assert "How it grows" in parts(text, "As graphs grow") and "Measured on two cores." in text
     assert all(f"<h2>{heading.replace(chr(39), '&#39;')}</h2>" in page for heading in headings(text))
@@ -221,6 +223,13 @@ def test_a_comparison_measured_otherwise_is_left_out(results):
     spoiled(results / "peers" / "camps-gcn.json", runs=[{**run, "test": {"roc_auc": 0.5}} for run in runs])
     found = read_results(results)
     assert [result.name for result in found.peers] == ["gatas"] and "camps-gcn.json is left out" in found.problems[0]
+
+
+def test_a_copy_of_a_comparison_is_left_out(results):
+    shutil.copy(results / "peers" / "camps-gatas.json", results / "peers" / "copy.json")
+    found = read_results(results)
+    assert [result.path.name for result in found.peers] == ["camps-gatas.json", "camps-gcn.json"]
+    assert re.search(r"copy\.json is left out: .*camps-gatas\.json is of the same model", found.problems[0])
 
 
 def test_comparisons_are_measured_by_micro_f1_where_one_is(results):
