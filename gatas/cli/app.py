@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from gatas import __version__
-from gatas.cli import compare, configs, demo, evaluate, explain, inspect, reproduce, train, transitions
+from gatas.cli import compare, configs, demo, evaluate, explain, inspect, report, reproduce, train, transitions
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
 
@@ -23,6 +23,7 @@ app.command()(demo.demo)
 app.command()(inspect.inspect)
 app.command()(reproduce.reproduce)
 app.command()(compare.compare)
+app.command()(report.report)
 app.add_typer(transitions.app, name="transitions")
 app.add_typer(configs.app, name="config")
 app.command()(train.train)

@@ -8,7 +8,9 @@ from gatas.cli.output import stderr, stdout
 
 
 def compare(
-    data: str = typer.Option("cora", "--data", help="Data sets, separated by commas."),
+    data: str = typer.Option(
+        "cora", "--data", help="Data sets by name, or your own by a YAML file as for `gatas train`; by commas."
+    ),
     models: str = typer.Option(
         "gatas,gat,gcn", "--models", help="gatas, peers, recipes such as cora-base, or your own module:Class; by commas."
     ),

@@ -5,7 +5,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from gatas.experiments.contenders import OURS, Contender, check_models, contende
 from gatas.experiments.measuring import PeakMemory, seconds_to_answer
 from gatas.experiments.results import UNIMPORTANT, commit, hardware, rounded, spread, summarised, values, versions
 from gatas.training.checkpoint import write_whole
+from gatas.training.config import Config, load_config
 from gatas.training.loop import chosen_device, fit_models
 
 FOLDER = "peers"
@@ -40,17 +41,29 @@ def compare(
     device: str = "auto",
     begin: Callable[[str], None] = lambda name: None,
 ) -> str:
-    """Run what is missing, one JSON for each model and data set, and render a table for each data set."""
-    check_models(models, data)
-    datasets = {name: load_dataset(name, data_dir) for name in data}
-    for dataset in datasets.values():
+    """Run what is missing, one JSON for each model and data set, and render a table for each data set.
+
+    `data` are names, or YAML files as `gatas train` takes them, whose settings are then those of ours.
+    """
+    datasets = {name: loaded(name, data_dir) for name in data}
+    check_models(models, [dataset.name for dataset, _ in datasets.values()])
+    for dataset, _ in datasets.values():
         if dataset.task == "link prediction":
             raise ConfigError(f"{dataset.name} is for link prediction; models are compared on node classification.")
-    for dataset in datasets.values():
+    for dataset, config in datasets.values():
         for model in chosen(models, dataset.name):
             begin(f"{model} on {dataset.name}")
-            run_model(model, dataset, range(seeds), folder / FOLDER, at_once=at_once, device=device)
-    return "\n".join(render(dataset, models, folder) for dataset in datasets.values())
+            run_model(model, dataset, range(seeds), folder / FOLDER, config=config, at_once=at_once, device=device)
+    return "\n".join(render(dataset, models, folder) for dataset, _ in datasets.values())
+
+
+def loaded(named: str, data_dir: str | Path | None) -> tuple[Dataset, Config | None]:
+    """A data set by its name; or that of a YAML file, and the file's settings."""
+    path = Path(named)
+    if path.suffix not in (".yaml", ".yml") and not path.is_file():
+        return load_dataset(named, data_dir), None
+    config = load_config(path)
+    return load_dataset(config.data.name, data_dir), config
 
 
 def chosen(models: Sequence[str], data: str) -> list[str]:
@@ -63,7 +76,14 @@ def path_of(folder: Path, data: str, model: str) -> Path:
 
 
 def run_model(
-    name: str, dataset: Dataset, seeds: Sequence[int], folder: Path, *, at_once: int = 100, device: str = "auto"
+    name: str,
+    dataset: Dataset,
+    seeds: Sequence[int],
+    folder: Path,
+    *,
+    config: Config | None = None,
+    at_once: int = 100,
+    device: str = "auto",
 ) -> dict[str, Any]:
     """Train the seeds that the model's JSON does not have yet. What it raises is kept there, for others to go on."""
     path, where = path_of(folder, dataset.name, name), chosen_device(device)
@@ -76,7 +96,7 @@ def run_model(
         "sessions": [],
     }
     try:
-        given = contender(name, dataset)
+        given = contender(name, dataset, config)
         found = stored(path, {**found, "settings": plain(given.settings)})
         missing = [seed for seed in seeds if seed not in {run["seed"] for run in found["runs"]}]
         size = at_once if missing and given.vmaps else 1
@@ -156,12 +176,18 @@ def render(dataset: Dataset, models: Sequence[str], folder: Path) -> str:
     metric = "micro_f1" if dataset.task == "multi-label node classification" else "accuracy"
     split = "test" if "test" in dataset.splits else "valid"
     found = {model: read(path_of(folder / FOLDER, dataset.name, model)) for model in chosen(models, dataset.name)}
-    ours = scores(found.get(OURS, {}), f"{split}.{metric}")
-    rows = [row(model, result, f"{split}.{metric}", ours) for model, result in found.items()]
+    return rendered(dataset.name, found, f"{split}.{metric}", dataset.note)
+
+
+def rendered(data: str, found: Mapping[str, dict[str, Any]], metric: str, note: str) -> str:
+    """The table of a data set in Markdown, from results by model."""
+    ours = scores(found.get(OURS, {}), metric)
+    rows = [row(model, result, metric, ours) for model, result in found.items()]
     notes = [f"{model} stopped: {one['error']}" for model, one in found.items() if one.get("error") and one["runs"]]
-    head = " | ".join(["| model", metric.replace("_", "-"), *COLUMNS]) + " |", "|---|---" + "|---" * len(COLUMNS) + "|"
-    said = [line for line in (dataset.note, *notes) if line]
-    return "\n".join([f"### {dataset.name}", "", *head, *rows, "", NOTE, *said, ""])
+    name = metric.rpartition(".")[2].replace("_", "-")
+    head = " | ".join(["| model", name, *COLUMNS]) + " |", "|---|---" + "|---" * len(COLUMNS) + "|"
+    said = [line for line in (note, *notes) if line]
+    return "\n".join([f"### {data}", "", *head, *rows, "", NOTE, *said, ""])
 
 
 def read(path: Path) -> dict[str, Any]:

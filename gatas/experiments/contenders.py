@@ -22,7 +22,7 @@ from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.loop import make_model
 
 OURS = "gatas"
-"""The paper's recipe for whatever the data set is."""
+"""The paper's recipe for whatever the data set is; for one's own data, the settings of its YAML file."""
 
 
 class Contender:
@@ -39,10 +39,11 @@ class Contender:
 
 
 class Ours(Contender):
-    """A recipe."""
+    """A recipe, or the settings that came with the data."""
 
-    def __init__(self, name: str, dataset: Dataset) -> None:
-        config = recipes.recipe(dataset.name if name == OURS else name)
+    def __init__(self, name: str, dataset: Dataset, config: Config | None) -> None:
+        if config is None or name != OURS:
+            config = recipes.recipe(dataset.name if name == OURS else name)
         super().__init__(dataset, config, config.model_dump(mode="json"))
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
@@ -144,8 +145,8 @@ def check_models(names: Sequence[str], data: Sequence[str]) -> None:
             raise ConfigError(f"{name} is a recipe for {data_of(name)}, which is not among the data: {', '.join(data)}.")
 
 
-def contender(name: str, dataset: Dataset) -> Contender:
-    """The model of that name for a data set."""
+def contender(name: str, dataset: Dataset, config: Config | None = None) -> Contender:
+    """The model of that name for a data set. `config` has the settings of ours, instead of the data set's recipe."""
     if ":" in name:
         return Own(name, dataset)
-    return Other(name, dataset) if name in PEERS else Ours(name, dataset)
+    return Other(name, dataset) if name in PEERS else Ours(name, dataset, config)

@@ -3,7 +3,7 @@
 import json
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,16 @@ def reproduce(
 
 def render(table: Table, folder: Path) -> str:
     """The table in Markdown, from what is in the folder."""
+    paths = {cell.recipe: folder / f"{cell.recipe}.json" for cell in table.cells}
+    found = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
+    return rendered(table, found)
+
+
+def rendered(table: Table, found: Mapping[str, dict[str, Any]]) -> str:
+    """The table in Markdown, from results by recipe."""
     lines = [f"### {table.title}", "", "| | data | paper | ours | seeds | verdict |", "|---|---|---|---|---|---|"]
     for cell in table.cells:
-        path = folder / f"{cell.recipe}.json"
-        numbers = values(json.loads(path.read_text(encoding="utf-8")), cell.metric) if path.exists() else []
+        numbers = values(found[cell.recipe], cell.metric) if cell.recipe in found else []
         lines.append(f"| {cell.row} | {cell.column} | {shown(cell, cell.paper, cell.spread)} | {_ours(cell, numbers)} |")
     return "\n".join([*lines, "", *table.notes, ""])
 

@@ -153,3 +153,32 @@ def test_the_command_prints_the_table(quick, tmp_path, monkeypatch, capsys):
     command(data="camps", models="gcn, gatas", seeds=1, at_once=1, out=tmp_path, data_dir=Path(), device="cpu")
     out, err = capsys.readouterr()
     assert "### camps" in out and "| gatas | " in out and "gcn on camps" in err
+
+
+def test_data_may_be_a_yaml_file_whose_settings_ours_then_has(tmp_path):
+    config = tmp_path / "mine.yaml"
+    config.write_text("{data: {name: digits}, model: {sample_size: 5, num_heads: 1, hidden_size: 8}, training: {epochs: 1}}")
+    table = compare([str(config)], ["gatas", OWN], tmp_path / "results", seeds=1, device="cpu")
+    found = read(tmp_path / "results", "digits", "gatas")
+    assert found["settings"]["model"]["sample_size"] == 5 and found["settings"]["training"]["epochs"] == 1
+    assert [run["epochs"] for run in found["runs"]] == [1]
+    assert table.startswith("### digits\n") and f"| {OWN} | " in table
+
+
+def test_a_recipe_can_stand_beside_a_yaml_file_of_its_data(quick, tmp_path):
+    config = tmp_path / "mine.yml"
+    config.write_text("{data: {name: camps}, model: {sample_size: 3, num_heads: 1, hidden_size: 8}, training: {epochs: 1}}")
+    compare([str(config)], ["gatas", "camps"], tmp_path, seeds=1, device="cpu")
+    sizes = [read(tmp_path, "camps", name)["settings"]["model"]["sample_size"] for name in ("gatas", "camps")]
+    assert sizes == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "could not be read as YAML"), ("data: {nam: digits}", "mine.yaml: .*nam"), ("7", "holds a int")],
+)
+def test_a_yaml_file_that_cannot_be_used_is_refused(content, said, tmp_path):
+    if content is not None:
+        (tmp_path / "mine.yaml").write_text(content)
+    with pytest.raises(ConfigError, match=said):
+        compare([str(tmp_path / "mine.yaml")], ["gatas"], tmp_path)

@@ -1,0 +1,194 @@
+"""`report`: all results as one HTML page and as Markdown, tables and charts, each with the files it came from."""
+
+import statistics
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gatas.errors import ConfigError, GatasWarning
+from gatas.experiments import compare, paper
+from gatas.experiments.report_benchmarks import MarkdownTable, Scaling, read_scaling
+from gatas.experiments.report_charts import (
+    Chart,
+    accuracy_against_seconds,
+    accuracy_against_size,
+    depth_bars,
+    sample_size,
+    scaling_curves,
+    step_name,
+    training_curves,
+)
+from gatas.experiments.report_page import CHARTS, Block, Section, alone, html_page, markdown_page
+from gatas.experiments.report_results import Result, Results, by_data, read_results
+from gatas.experiments.tables import TABLES
+from gatas.training.checkpoint import write_whole
+
+TITLE = "gatas: results"
+COMPARE = "Nothing here yet: `gatas compare --data cora --models gatas,gat,gcn` makes it."
+REPRODUCE = "Nothing here yet: `gatas reproduce table1` makes it."
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where it was written, and what could not be used."""
+
+    html: Path
+    markdown: Path
+    problems: tuple[str, ...]
+
+
+def report(results: Path, benchmarks: Path, folder: Path) -> Report:
+    """Write report.html, report.md and its charts into a folder. What cannot be used is warned of and listed there."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file; expected a folder to write the report to. Name another: --out.")
+    found = read_results(results)
+    for problem in found.problems:
+        warnings.warn(problem, GatasWarning, stacklevel=2)
+    sections = sections_of(found, read_scaling(benchmarks))
+    text, page = (make(TITLE, lead(found), sections, folder) for make in (markdown_page, html_page))
+    (folder / CHARTS).mkdir(parents=True, exist_ok=True)
+    for section in sections:
+        for chart in (chart for block in section.blocks for chart in block.charts):
+            write_whole(folder / CHARTS / f"{chart.name}.svg", alone(chart).encode())
+    made = Report(folder / "report.html", folder / "report.md", tuple(found.problems))
+    write_whole(made.markdown, text.encode())
+    write_whole(made.html, page.encode())
+    return made
+
+
+def lead(found: Results) -> str:
+    """What was run, when and on what."""
+    every = [*found.recipes.values(), *found.peers]
+    sessions = [session for result in every for session in result.content["sessions"]]
+    if not sessions:
+        return "No results yet."
+    dates, hardware = (sorted({session[name] for session in sessions}) for name in ("date", "hardware"))
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    runs = sum(len(result.runs) for result in every)
+    counts = [f"{len(found.recipes)} recipes"] * bool(found.recipes) + [f"{len(found.peers)} comparisons"] * bool(found.peers)
+    return f"{runs:,} runs of {' and '.join(counts)}, {when}, on {'; on '.join(hardware)}."
+
+
+def sections_of(found: Results, scalings: list[Scaling]) -> list[Section]:
+    """The whole report. Those that are empty say what fills them; of benchmarks and problems there may be none."""
+    sections = [
+        Section("tables", "The paper's tables", tuple(paper_table(name, found) for name in TABLES)),
+        Section("peers", "Beside other models", peers(found)),
+        Section("seconds", "Accuracy against seconds", seconds(found)),
+        Section("size", "Accuracy against S", sizes(found)),
+        Section("depth", "Learned depth", depth(found)),
+        Section("curves", "Training curves", curves(found)),
+    ]
+    if scalings:
+        sections.append(Section("scaling", "As graphs grow", tuple(scaling(scalings))))
+    if found.problems:
+        sections.append(Section("left-out", "Left out", (Block("\n".join(f"- {problem}" for problem in found.problems)),)))
+    return sections
+
+
+def paper_table(name: str, found: Results) -> Block:
+    table = TABLES[name]
+    wanted = list(dict.fromkeys(cell.recipe for cell in table.cells))
+    there = {recipe: found.recipes[recipe] for recipe in wanted if recipe in found.recipes}
+    text = paper.rendered(table, {recipe: dict(result.content) for recipe, result in there.items()})
+    command = f"gatas reproduce {name.removesuffix('-gatne')}"
+    hint = f"\n`{command}` runs what is missing." if len(there) < len(wanted) else ""
+    return Block(text + hint, tuple(result.path for result in there.values()))
+
+
+def notes(results: Sequence[Result]) -> list[str]:
+    """What a reader must know of their data."""
+    return sorted({f"{result.data}: {result.content['note']}" for result in results if result.content["note"]})
+
+
+def mean(result: Result) -> float:
+    """Those without a run come last."""
+    return statistics.fmean(result.percent) if result.runs else float("-inf")
+
+
+def peers(found: Results) -> tuple[Block, ...]:
+    """A table for each data set, the best first."""
+    blocks = []
+    for data, results in by_data(found.peers).items():
+        ordered = sorted(results, key=mean, reverse=True)
+        contents = {result.name: dict(result.content) for result in ordered}
+        text = compare.rendered(data, contents, ordered[0].metric, str(ordered[0].content["note"]))
+        blocks.append(Block(text, tuple(result.path for result in ordered)))
+    return tuple(blocks) or (Block(COMPARE),)
+
+
+def seconds(found: Results) -> tuple[Block, ...]:
+    charts = []
+    for data, results in by_data(result for result in found.peers if result.runs).items():
+        charts.append(accuracy_against_seconds(data, results))
+    if not charts:
+        return (Block(COMPARE),)
+    note = (
+        "Mean over seeds, ± standard deviation, against the median of the seconds that one seed takes to its best epoch. "
+        "Where several seeds are trained as one program, that is its share. Arrows: far below the others."
+    )
+    return (Block("\n\n".join([note, *notes(found.peers)]), charts=tuple(charts)),)
+
+
+def sizes(found: Results) -> tuple[Block, ...]:
+    """Recipes of the paper's first table."""
+    charts = []
+    cells = TABLES["table1"].cells
+    for column in dict.fromkeys(cell.column for cell in cells):
+        own = {cell.recipe: cell for cell in cells if cell.column == column}
+        there = [found.recipes[recipe] for recipe in own if recipe in found.recipes and found.recipes[recipe].runs]
+        if there:
+            shown = {int(recipe.rpartition("-")[2]): cell for recipe, cell in own.items()}
+            theirs = {size: (1 if cell.percent else 100) * cell.paper for size, cell in shown.items() if cell.paper}
+            charts.append(accuracy_against_size(column, there, theirs))
+    return (Block("\n\n".join(TABLES["table1"].notes), charts=tuple(charts)),) if charts else (Block(REPRODUCE),)
+
+
+def depth(found: Results) -> tuple[Block, ...]:
+    """q at the best epoch, the mean over seeds, of every model that learns it."""
+    recipes = [result for result in found.recipes.values() if result.content["config"]["model"]["ablation"] == "none"]
+    learned = [result for result in (*recipes, *found.peers) if result.runs and all(run.get("depth") for run in result.runs)]
+    if not learned:
+        return (Block(REPRODUCE),)
+    depths = {result.name if result in recipes else f"{result.data}, {result.name}": mean_depth(result) for result in learned}
+    steps = max(map(len, depths.values()))
+    lines = [["", *(step_name(step) for step in range(steps)), "seeds"], ["---"] * (steps + 2)]
+    for (name, shares), result in zip(depths.items(), learned, strict=True):
+        cells = [f"{share:.3f}" for share in shares] + ["–"] * (steps - len(shares))
+        lines.append([name, *cells, str(len(result.runs))])
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    paths = tuple(result.path for result in learned)
+    said = "The weights q of the steps at the best epoch, the mean over seeds."
+    return (Block("\n\n".join([said, table, *notes(learned)]), paths),
+            Block(charts=(depth_bars(depths, paths),)))  # fmt: skip
+
+
+def mean_depth(result: Result) -> list[float]:
+    return [statistics.fmean(of_step) for of_step in zip(*(run["depth"] for run in result.runs), strict=True)]
+
+
+def curves(found: Results) -> tuple[Block, ...]:
+    """A chart for each recipe, those of one data set together."""
+    drawn = [result for result in found.recipes.values() if result.content["curves"].get("0", {}).get("loss")]
+    blocks = []
+    for data, results in by_data(drawn).items():
+        ordered = sorted(results, key=order)
+        blocks.append(
+            Block("\n\n".join([f"### {data}", *notes(results)]), charts=tuple(training_curves(result) for result in ordered))
+        )
+    return tuple(blocks) or (Block(REPRODUCE),)
+
+
+def order(result: Result) -> tuple[bool, str, int]:
+    """The whole model first, then what is left of it."""
+    ablation = str(result.content["config"]["model"]["ablation"])
+    return ablation != "none", ablation, sample_size(result)
+
+
+def scaling(scalings: list[Scaling]) -> list[Block]:
+    """Each table and its charts."""
+    charts: dict[MarkdownTable, list[Chart]] = {}
+    for place, one in enumerate(scalings):
+        charts.setdefault(one.table, []).append(scaling_curves(one, place))
+    return [Block(table.markdown, own[0].sources, tuple(own)) for table, own in charts.items()]
