@@ -45,6 +45,8 @@ PLANETOID: dict[str, Settings] = {
     "milder, no embeddings": {**MILDER, "model.node_embedding_size": 0},
     "milder, rate 0.003": {**MILDER, "training.learning_rate": 0.003},
     "agree": AGREE,
+    "without transitions": {"model.ablation": "without_transitions"},
+    "without transitions, each node once": {"model.ablation": "without_transitions", "model.transition_kind": "count"},
 }
 CANDIDATES: dict[str, dict[str, Settings]] = {
     "cora": PLANETOID,
