@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from gatas.datasets.config import DataConfig
+from gatas.datasets.negatives import Ends
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeTable
 from gatas.graph.inputs import Ints, as_array, as_indices, frozen
@@ -59,6 +61,8 @@ class Dataset:
     task: Task
     names: tuple[str, ...]
     note: str = field(default="", repr=False)  # what a reader of results must know, such as "rebuilt labels"
+    origin: DataConfig | None = field(default=None, repr=False)  # the files it was read from, if any
+    ends: Ends | None = field(default=None, repr=False)  # nodes that pairs which are no links are drawn of; None: any
 
     def __post_init__(self) -> None:
         if self.task not in get_args(Task):
@@ -106,27 +110,51 @@ class Dataset:
                     )
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 
-    def check_leaks(self, *, strict: bool = False) -> None:
-        """Find held-out links that stand in the graph, and negatives that are links: warn of them, or refuse (`strict`)."""
+    def check_leaks(self, *, strict: bool = False, directed: bool = False) -> None:
+        """Find held-out links that stand in the graph, and negatives that are links: warn of them, or refuse (`strict`).
+
+        A link's reverse gives it away too, unless (a, b) says nothing of (b, a) because links are `directed`.
+        """
         if self.task != "link prediction":
             return
         found = []
         for name, pairs in self.splits.items():
-            leaked = wrong = 0
+            counts = np.zeros(3, np.int64)
             for kind in np.unique(pairs.edge_type):
-                links, negatives = self._pairs_of(pairs, kind, 1), self._pairs_of(pairs, kind, 0)
-                known = self._edges_of(kind)
-                leaked += 0 if name == "train" else int(np.isin(links, known).sum())
-                asked = [self._pairs_of(other, kind, 1) for other in self.splits.values()]
-                wrong += int(np.isin(negatives, np.concatenate([known, *asked])).sum())
+                counts += self._leaks_of(name, kind, directed)
+            leaked, reversed_links, wrong = counts.tolist()
             if leaked:
-                found.append(f"{leaked} links of {name!r} are edges of the graph, which gives the answer away")
+                found.append(f"{leaked} links of {name!r} are edges of the graph or training links: this gives them away")
+            if reversed_links:
+                found.append(f"{reversed_links} links of {name!r} are so in the other direction")
             if wrong:
                 found.append(f"{wrong} negatives of {name!r} are links")
         if found and strict:
             raise GraphError(f"{self.name}: {'; '.join(found)}. Remove them, or accept them by strict=False.")
         if found:
             warnings.warn(f"{self.name}: {'; '.join(found)}.", GatasWarning, stacklevel=2)
+
+    def _leaks_of(self, split: str, kind: int, directed: bool) -> Ints:
+        """How many links of a type are known, how many the other way round, and how many negatives are links."""
+        links, negatives = (self._pairs_of(self.splits[split], kind, label) for label in (1, 0))
+        edges = self._edges_of(kind)
+        asked = [self._pairs_of(pairs, kind, 1) for pairs in self.splits.values()]
+        every = np.concatenate([edges, *asked])
+        if edges.size and np.isin(self._reversed(edges), edges).all():  # of a symmetric type, the reverse is the same link
+            every = np.concatenate([every, self._reversed(every)])
+        leaked = turned = np.zeros(len(links), np.bool_)
+        if split != "train":
+            training = [self._pairs_of(self.splits["train"], kind, 1)] if "train" in self.splits else []
+            known = np.concatenate([edges, *training])
+            leaked = np.isin(links, known)
+            turned = np.isin(self._reversed(links), known) & ~leaked & (not directed)
+        return np.array([leaked.sum(), turned.sum(), np.isin(negatives, every).sum()])
+
+    def _reversed(self, numbers: Ints) -> Ints:
+        """Pairs the other way round."""
+        source, target = np.divmod(numbers, self.graph.num_nodes)
+        turned: Ints = target * self.graph.num_nodes + source
+        return turned
 
     def _pairs_of(self, pairs: Pairs, kind: int, label: int) -> Ints:
         """Pairs of one type as numbers."""

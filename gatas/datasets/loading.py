@@ -9,7 +9,9 @@ from pathlib import Path
 import platformdirs
 
 from gatas.datasets import digits, kinship, multiplex, planetoid, ppi
+from gatas.datasets.config import DataConfig
 from gatas.datasets.dataset import Dataset
+from gatas.datasets.own import read_own
 from gatas.errors import DatasetError
 
 Reader = Callable[[str, Path], Dataset]
@@ -78,6 +80,11 @@ def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
         found = _downloaded(name, source, roots)
     layout, folder = found
     return layout.read(name, folder)
+
+
+def open_dataset(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
+    """The data set that a run's settings name, or whose files they give."""
+    return load_dataset(config.name, data_dir) if config.edges is None else read_own(config, data_dir)
 
 
 def search_roots(root: str | Path | None) -> dict[str, Path]:

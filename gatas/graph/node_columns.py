@@ -29,13 +29,13 @@ SPLIT_NAMES = {name: name for name in SPLITS} | {"val": "valid", "validation": "
 
 def node_table(people: Table, features: str | Path | None) -> NodeTable:
     """What a file says about nodes besides their ids; `features` may lie in an .npy file."""
-    labels, class_names = _labels(people)
+    labels, class_names = labels_of(people)
     return NodeTable(
         people.num_rows,
         features=_features(people, features),
         labels=labels,
         class_names=class_names,
-        splits=_splits(people),
+        splits=splits_of(people),
     )
 
 
@@ -50,19 +50,23 @@ def warn_of_others(table: Table, used: Sequence[str] = ()) -> None:
         )
 
 
-def _labels(people: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
+def labels_of(people: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
     """Classes by name; missing, empty and -1 mean unlabelled. A list column holds several labels for each node."""
     values = people.columns.get("label")
     if values is None:
         return None, ()
-    if _is_list(values.type):
+    if is_list(values.type):
         return _label_sets(people, values)
     if pa.types.is_null(values.type):
         values = values.cast(pa.string())
     if is_text(values):
         values = _text_labels(people, values)
+    elif pa.types.is_boolean(values.type):
+        values = values.cast(pa.string())
     elif pa.types.is_integer(values.type):
         values = as_int64(people, "label", values)
+    elif pa.types.is_floating(values.type) and (numbers := _whole(values)) is not None:
+        values = numbers
     else:
         raise GraphError(f"{people.place(0, 'label')}: labels are {values.type} (first value {values[0].as_py()!r}); "
                          "expected integers or text. Cast the column first.")  # fmt: skip
@@ -81,6 +85,15 @@ def _text_labels(people: Table, values: Any) -> Any:
     refuse_decimals(people, "label", values)
     numbers = whole_numbers(values)
     return values if numbers is None else numbers
+
+
+def _whole(values: Any) -> Any | None:
+    """Floats as int64 if all are whole, as pandas writes integers with gaps; NaN is a gap too."""
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    try:
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
 
 
 def _class_numbers(people: Table, values: Any) -> Any:
@@ -117,7 +130,8 @@ def _label_sets(people: Table, values: Any) -> tuple[NDArray[Any], tuple[str, ..
     return matrix, tuple(names)
 
 
-def _splits(people: Table) -> dict[str, NDArray[Any]]:
+def splits_of(people: Table) -> dict[str, NDArray[Any]]:
+    """Which rows are of which split, by a column of their names."""
     values = people.columns.get("split")
     if values is None:
         return {}
@@ -167,7 +181,7 @@ def _finite(people: Table, names: Sequence[str], matrix: NDArray[Any]) -> NDArra
 
 def _list_matrix(people: Table, name: str) -> NDArray[Any]:
     values = people.others[name].combine_chunks()
-    if not (_is_list(values.type) and _is_number(values.type.value_type)):
+    if not (is_list(values.type) and _is_number(values.type.value_type)):
         raise GraphError(f"{people.path}, column {name!r} holds {values.type}; expected lists of numbers.")
     if values.null_count:
         row = values.is_null().index(True).as_py()
@@ -188,7 +202,8 @@ def _without_gz(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def _is_list(kind: Any) -> bool:
+def is_list(kind: Any) -> bool:
+    """Whether a column of this type holds lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 

@@ -42,8 +42,8 @@ def read_graph(
     table = read_table(edges, ("source", "target"), ("type", "weight"), columns or {}, header)
     warn_of_others(table)
     people = None if nodes is None else read_table(nodes, ("id",), ("graph", "label", "split"), node_columns or {}, True)
-    names, (sources, targets) = _numbered_nodes(table, people)
-    types, type_names = _numbered_types(table)
+    names, (sources, targets) = numbered_nodes(table, people)
+    types, type_names = numbered_types(table)
     weight = table.columns.get("weight")
     return Graph.from_edges(
         sources,
@@ -54,15 +54,15 @@ def read_graph(
         inverse=inverse,
         undirected=undirected,
         repeated=repeated,
-        graph_id=None if people is None or "graph" not in people.columns else _codes(people, "graph")[0],
-        node_names=None if _are_numbers(names) else Names.of(names),
+        graph_id=None if people is None or "graph" not in people.columns else codes_of(people, "graph")[0],
+        node_names=None if are_numbers(names) else Names.of(names),
         edge_type_names=type_names,
         nodes=None if people is None else node_table(people, features),
         where=lambda row: f"{table.path}, row {row + 1}",
     )
 
 
-def _numbered_nodes(table: Table, people: Table | None) -> tuple[Any, tuple[Ints, Ints]]:
+def numbered_nodes(table: Table, people: Table | None) -> tuple[Any, tuple[Ints, Ints]]:
     """Ids in node order, and the edges' ends as node numbers. Without a node table, nodes are ordered by id."""
     columns, described = [ids_of(table, "source"), ids_of(table, "target")], ["sources are", "targets are"]
     from_text = [is_text_file(table.path)] * 2
@@ -103,15 +103,15 @@ def _refuse_repeated(people: Table | None, names: Any) -> None:
         seen[name] = row
 
 
-def _are_numbers(names: Any) -> bool:
+def are_numbers(names: Any) -> bool:
     """Whether ids are 0, 1, 2 … in order, so that nodes need no other names."""
     return pa.types.is_integer(names.type) and bool((names.to_numpy() == np.arange(len(names))).all())
 
 
-def _numbered_types(table: Table) -> tuple[Ints | None, Sequence[str]]:
+def numbered_types(table: Table) -> tuple[Ints | None, Sequence[str]]:
     if "type" not in table.columns:
         return None, ()
-    codes, names = _codes(table, "type")
+    codes, names = codes_of(table, "type")
     if names and all(name.isdecimal() for name in names) and list(names) != [str(k) for k in range(len(names))]:
         warnings.warn(
             f"{table.path}: the edge types {', '.join(names[:8])}{' …' if len(names) > 8 else ''} were numbered 0 to "
@@ -122,7 +122,7 @@ def _numbered_types(table: Table) -> tuple[Ints | None, Sequence[str]]:
     return codes, names
 
 
-def _codes(table: Table, column: str) -> tuple[Ints, tuple[str, ...]]:
+def codes_of(table: Table, column: str) -> tuple[Ints, tuple[str, ...]]:
     """Values numbered in ascending order, numbers as numbers."""
     (values,) = same_kind([ids_of(table, column)], [column], [is_text_file(table.path)])
     names = pc.unique(values)

@@ -1,7 +1,7 @@
 """Columns of Parquet, CSV and TSV files, read with pyarrow; every complaint names file, row and column."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -37,10 +37,22 @@ class Table:
         return f"{self.path}, row {row + 1}, column {self.column_names.get(column, column)!r}"
 
 
+def by_argument(ours: str, column: str) -> str:
+    """How a caller, or a person at a command line, names a column."""
+    argument, option = ("node_columns", "--node-column") if ours == "id" else ("columns", "--column")
+    quoted = "…" if column == "…" else f"'{column}'"
+    return f"{argument}={{'{ours}': {quoted}}} ({option} {ours}={column})"
+
+
 def read_table(
-    path: str | Path, required: Sequence[str], optional: Sequence[str], names: Mapping[str, str], header: bool
+    path: str | Path,
+    required: Sequence[str],
+    optional: Sequence[str],
+    names: Mapping[str, str],
+    header: bool,
+    naming: Callable[[str, str], str] = by_argument,
 ) -> Table:
-    """Read a file; `names` maps our column names to the file's."""
+    """Read a file; `names` maps our column names to the file's, and `naming` tells people how to give one."""
     path = Path(path)
     unknown = [name for name in names if name not in (*required, *optional)]
     if unknown:
@@ -56,7 +68,7 @@ def read_table(
         raise GraphError(f"{path} has {found.count(repeated[0])} columns named {repeated[0]!r}. Rename or remove all but one.")
     for name in (*required, *names):
         if wanted[name] not in found:
-            raise GraphError(_missing_column(path, wanted[name], name, found, header))
+            raise GraphError(_missing_column(path, wanted[name], name, found, header, naming))
     present = {name: column for name, column in wanted.items() if column in found}
     values = {name: _decoded(content[name]) for name in found}
     return Table(
@@ -272,15 +284,16 @@ def _column_names(path: Path, content: Any) -> list[str]:
         raise GraphError(f"{path}, line 1: the column names are not UTF-8 text. Save the file as UTF-8.") from error
 
 
-def _missing_column(path: Path, column: str, ours: str, found: list[str], header: bool) -> str:
-    argument, option = ("node_columns", "--node-column") if ours == "id" else ("columns", "--column")
+def _missing_column(
+    path: Path, column: str, ours: str, found: list[str], header: bool, naming: Callable[[str, str], str]
+) -> str:
     near = get_close_matches(column, found, n=1) or [name for name in found if name.lower() == column.lower()]
-    hint = f"Name it with {argument}={{'{ours}': …}} ({option} {ours}=…)"
+    hint = f"Name it with {naming(ours, '…')}"
     if len(found) == 1 and (marks := [mark for mark in ";|\t ," if mark in found[0]]):
         hint = f"The file seems to be separated by {marks[0]!r}; write it with commas, or with tabs as .tsv"
     elif near:
-        hint = f"Did you mean {near[0]!r}? Then pass {argument}={{'{ours}': '{near[0]}'}} ({option} {ours}={near[0]})"
-    elif header and is_text_file(path) and ours != "id":
+        hint = f"Did you mean {near[0]!r}? Then pass {naming(ours, near[0])}"
+    elif header and is_text_file(path) and ours != "id" and naming is by_argument:
         hint += ", or pass header=False (--no-header) if the first line is data"
     return f"{path} has no column {column!r}; its columns are {', '.join(map(repr, found))}. {hint}."
 

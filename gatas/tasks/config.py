@@ -1,15 +1,14 @@
 """What a model is made of, checked when given: the settings of `NodeClassifier` and `LinkPredictor`."""
 
-from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, Field, PositiveInt
 
-from gatas.errors import ConfigError
+from gatas.datasets.settings import checked
 
 AblationName = Literal["none", "base", "without_transitions", "without_embeddings", "without_paths"]
-Section = TypeVar("Section", bound=BaseModel)
+
+__all__ = ["AblationName", "ModelConfig", "checked"]
 
 
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
@@ -40,32 +39,3 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     path_score_dropout: bool = Field(False, description="dropout on the scores of a path's steps, as in the authors' code")
     l2_on_depth: bool = Field(False, description="λ is over q too, as in the authors' code")
     ablation: AblationName = Field("none", description="what the paper's §4.4 takes away")
-
-
-def checked(section: type[Section], given: Mapping[str, Any], where: str = "") -> Section:
-    """A section of a config, or an error that names the key, what came and what was expected."""
-    try:
-        return section(**given)
-    except ValidationError as error:
-        raise ConfigError(" ".join(_explained(section, problem, where) for problem in error.errors())) from None
-
-
-def _explained(section: type[BaseModel], problem: Any, where: str) -> str:
-    key = ".".join([*([where] if where else []), *(str(part) for part in problem["loc"])])
-    if problem["type"] == "extra_forbidden":
-        known = known_keys(section, problem["loc"][:-1])
-        near = get_close_matches(str(problem["loc"][-1]), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
-        return f"there is no setting {key!r}.{hint}"
-    message = str(problem["msg"])
-    return f"{key} is {problem['input']!r}; {message[0].lower()}{message[1:]}."
-
-
-def known_keys(section: type[BaseModel], inside: tuple[Any, ...]) -> list[str]:
-    """The keys of a section, or of one inside it."""
-    for part in inside:
-        field = section.model_fields.get(str(part))
-        if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, BaseModel):
-            return []
-        section = field.annotation
-    return list(section.model_fields)

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gatas.datasets import Dataset, Pairs
+from gatas.datasets.negatives import draw_pairs, numbered
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
@@ -114,8 +114,9 @@ class LinkTask:
         train, graph = self.splits["train"], self.dataset.graph
         asked = np.array([_asked(name, self.dataset) for name in graph.edge_type_names], np.int64)
         kind = asked[graph.edge_type]
-        edges = self._numbered(graph.source, kind, graph.neighbour)[kind >= 0]
-        return np.union1d(self._numbered(train.source, train.edge_type, train.target)[train.label == 1], edges)
+        edges = numbered(graph.source, kind, graph.neighbour, graph.num_nodes)[kind >= 0]
+        links = numbered(train.source, train.edge_type, train.target, graph.num_nodes)[train.label == 1]
+        return np.union1d(links, edges)
 
     def to(self, device: torch.device) -> "LinkTask":
         self.device = device
@@ -133,21 +134,9 @@ class LinkTask:
 
     def drawn_negatives(self, generator: np.random.Generator) -> dict[str, Ints]:
         """For every training link a random pair of nodes, asked for the same type, that is no link as far as is known."""
-        edge_type, num_nodes = self.splits["train"].edge_type, self.dataset.graph.num_nodes
-        source, target = generator.integers(num_nodes, size=(2, len(edge_type)))
-        for _ in range(100):
-            wrong = np.isin(self._numbered(source, edge_type, target), self.known) | (source == target)
-            if not wrong.any():
-                break
-            source[wrong], target[wrong] = generator.integers(num_nodes, size=(2, int(wrong.sum())))
-        else:
-            raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")
+        edge_type = self.splits["train"].edge_type
+        source, target = draw_pairs(edge_type, self.known, self.dataset.graph.num_nodes, generator, self.dataset.ends)
         return {"source": source, "edge_type": edge_type, "target": target, "label": np.zeros(len(source), np.int8)}
-
-    def _numbered(self, source: NDArray[Any], edge_type: NDArray[Any], target: NDArray[Any]) -> Ints:
-        num_nodes = self.dataset.graph.num_nodes
-        numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
-        return numbers
 
     def nodes_of(self, split: str) -> Ints:
         """The nodes that a split's pairs are of, each once."""

@@ -1,20 +1,17 @@
 """A run as a YAML file: which data, which model, how it learns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, Field
 
+from gatas.datasets.config import DataConfig
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, checked
 
-
-class DataConfig(BaseModel, frozen=True, extra="forbid"):
-    """What is learned from."""
-
-    name: str = Field("digits", description="a data set that gatas knows")
+__all__ = ["Config", "DataConfig", "TrainingConfig", "load_config", "parsed_setting"]
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
@@ -54,15 +51,22 @@ class Config(BaseModel, frozen=True, extra="forbid"):
 
     def to_yaml(self) -> str:
         """With a comment for every setting; reads back as it was written."""
-        lines: list[str | None] = []
-        for section, field in type(self).model_fields.items():
-            values = getattr(self, section)
-            lines += ["" if lines else None, f"{section}:  # {field.description}"]
-            for name, of in type(values).model_fields.items():
-                value = yaml.safe_dump(_plain(getattr(values, name)), default_flow_style=True, width=float("inf"))
-                value = value.removesuffix("\n...\n").strip()
-                lines.append(f"  {name}: {value}".ljust(36) + f"  # {of.description}")
-        return "\n".join(line for line in lines if line is not None) + "\n"
+        return "\n".join(self.section(name) for name in type(self).model_fields)
+
+    def section(self, name: str, keys: Sequence[str] | None = None) -> str:
+        """One section as YAML: these of its settings, or all that matter."""
+        values = getattr(self, name)
+        fields, plain = type(values).model_fields, values.model_dump(mode="json")
+        lines = [f"{name}:  # {type(self).model_fields[name].description}"]
+        for key in keys or (values.written if isinstance(values, DataConfig) else fields):
+            value = yaml.safe_dump(plain[key], default_flow_style=True, width=float("inf"), sort_keys=False)
+            value = value.removesuffix("\n...\n").strip()
+            lines.append(f"  {key}: {value}".ljust(36) + f"  # {fields[key].description}")
+        return "\n".join(lines) + "\n"
+
+    def below(self, folder: Path) -> "Config":
+        """Relative paths are taken from a folder."""
+        return self.model_copy(update={"data": self.data.below(folder)})
 
     def with_settings(self, settings: Mapping[str, Any]) -> "Config":
         """The same but for some settings, named `section.key`."""
@@ -76,7 +80,7 @@ class Config(BaseModel, frozen=True, extra="forbid"):
 
 
 def load_config(path: str | Path) -> Config:
-    """Read a config from a YAML file."""
+    """Read a config from a YAML file; paths in it are relative to it."""
     path = Path(path)
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -86,9 +90,10 @@ def load_config(path: str | Path) -> Config:
     if not isinstance(content, dict):
         raise ConfigError(f"{path} holds a {type(content).__name__}; expected sections {', '.join(Config.model_fields)}.")
     try:
-        return checked(Config, {str(key): value for key, value in content.items()})
+        config = checked(Config, {str(key): value for key, value in content.items()})
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+    return config.below(path.absolute().parent)
 
 
 def parsed_setting(text: str) -> tuple[str, Any]:
@@ -100,7 +105,3 @@ def parsed_setting(text: str) -> tuple[str, Any]:
         return key.strip(), yaml.safe_load(value)
     except yaml.YAMLError as error:
         raise ConfigError(f"{key.strip()} is {value!r}, which is no YAML ({' '.join(str(error).split())}).") from None
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from gatas.datasets import Dataset, load_dataset
+from gatas.datasets import Dataset, open_dataset
 from gatas.errors import TrainingError
 from gatas.tasks import Model
 from gatas.tasks.config import checked
@@ -32,6 +32,6 @@ def evaluate_run(
     if not folder.joinpath("metrics.json").exists():
         raise TrainingError(f"{folder} holds no finished run. Give a folder that `gatas train` wrote.")
     config = load_config(folder / "config.yaml")
-    dataset = load_dataset(config.data.name, data_dir)
+    dataset = open_dataset(config.data, data_dir)
     model = load(folder, dataset=dataset)
     return evaluate(model, dataset, split, device=device, **{**config.training.model_dump(), **changed})

@@ -14,7 +14,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from gatas import __version__
-from gatas.datasets import Dataset, load_dataset
+from gatas.datasets import Dataset, open_dataset
 from gatas.errors import GatasError, TrainingError
 from gatas.graph.saved import graph_fingerprint
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
@@ -75,7 +75,7 @@ def _write_one(run: Run, folder: Path) -> None:
 
 
 def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | Path | None = None) -> Model:
-    """The model of a finished run. Its data set is loaded by name, unless it is given; it must be the one trained on."""
+    """The model of a finished run. Its data is loaded by name or from its files, unless given; it must be that trained on."""
     folder = Path(folder)
     try:
         about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
@@ -86,7 +86,7 @@ def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | 
     config = load_config(folder / "config.yaml")
     if dataset is None:
         try:
-            dataset = load_dataset(name, data_dir)
+            dataset = open_dataset(config.data, data_dir)
         except GatasError as error:
             raise TrainingError(f"the data of {folder} is not at hand: {error} Or pass it as dataset.") from None
     found = graph_fingerprint(dataset.graph)

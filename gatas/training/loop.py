@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, load_dataset
+from gatas.datasets import Dataset, open_dataset
 from gatas.errors import ConfigError, GatasError, TrainingError
 from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
@@ -48,7 +48,8 @@ def fit(
     with those there are. With a `folder` the run can be stopped at any moment and goes on where it was when called again.
     `progress` shows how it gets on, on standard error.
     """
-    config = Config(data=DataConfig(name=dataset.name), model=model.config, training=checked(TrainingConfig, settings))
+    data = dataset.origin or DataConfig(name=dataset.name)
+    config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
     check_fits(model, dataset)
     if not warm_start:
         model.reset(seed)
@@ -70,7 +71,8 @@ def fit_many(
     """Train one model per seed, all in one program; each as `fit` would train it alone."""
     if not seeds or len(set(seeds)) < len(seeds):
         raise ConfigError(f"seeds are {list(seeds)}; expected one or more, all different.")
-    dataset = dataset or load_dataset(config.data.name, data_dir)
+    config = config.below(Path.cwd())  # the run's folder must find its files from anywhere
+    dataset = dataset or open_dataset(config.data, data_dir)
     first = make_model(dataset, config, seeds[0])
     others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
     settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress}

@@ -1,0 +1,63 @@
+"""Pairs that are no links, drawn where links could be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.errors import GatasError
+from gatas.graph.inputs import Ints
+
+ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Which nodes may stand at one end of a link, for each type that is asked for."""
+
+    nodes: Ints  # those of all types, one after the other
+    starts: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, pools: Sequence[Ints]) -> "Pools":
+        sizes = np.array([len(pool) for pool in pools], np.int64)
+        return cls(np.concatenate([np.empty(0, np.int64), *pools]), np.cumsum(sizes) - sizes, sizes)
+
+    def draw(self, edge_type: Ints, generator: np.random.Generator) -> Ints:
+        """A node for each link of these types."""
+        place = (generator.random(len(edge_type)) * self.sizes[edge_type]).astype(np.int64)
+        drawn: Ints = self.nodes[self.starts[edge_type] + place]
+        return drawn
+
+
+Ends = tuple[Pools, Pools]
+"""Sources and targets."""
+
+
+def numbered(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_nodes: int) -> Ints:
+    """One number for each typed pair."""
+    numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
+    return numbers
+
+
+def draw_pairs(
+    edge_type: Ints, known: Ints, num_nodes: int, generator: np.random.Generator, ends: Ends | None = None
+) -> tuple[Ints, Ints]:
+    """For each type a pair of nodes that is none of the `known` (numbered) links; of any nodes, or of such as have links."""
+
+    def drawn(kinds: Ints) -> tuple[Ints, Ints]:
+        if ends is None:
+            source, target = generator.integers(num_nodes, size=(2, len(kinds)))
+            return source, target
+        return ends[0].draw(kinds, generator), ends[1].draw(kinds, generator)
+
+    source, target = drawn(edge_type)
+    for _ in range(ROUNDS):
+        wrong = np.isin(numbered(source, edge_type, target, num_nodes), known) | (source == target)
+        if not wrong.any():
+            return source, target
+        source[wrong], target[wrong] = drawn(edge_type[wrong])
+    raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")

@@ -1,0 +1,175 @@
+"""`read_dataset`: tables of one's own as a data set, with what is asked for held out so that nothing gives it away."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.datasets.config import DataConfig
+from gatas.datasets.dataset import Dataset
+from gatas.datasets.encoding import Kinds, encode
+from gatas.datasets.held_out import UNASKED, Links, held_out
+from gatas.datasets.labels import Labels, read_labels
+from gatas.datasets.pair_files import asked_types, numbered_pairs, read_pair_files, table_of
+from gatas.datasets.settings import checked
+from gatas.datasets.splitting import split_nodes
+from gatas.errors import GatasWarning, GraphError
+from gatas.graph import Graph, Names, NodeTable
+from gatas.graph.inputs import Ints
+from gatas.graph.node_columns import splits_of, warn_of_others
+from gatas.graph.reading import are_numbers, codes_of, numbered_nodes, numbered_types
+from gatas.graph.tables import Table, numbers_of
+
+ONE_TYPE = "link"
+"""What edges are called where no column says."""
+ONE_KIND = ("",)
+"""The types of nodes where no column says."""
+
+
+def read_dataset(edges: str | Path, nodes: str | Path | None = None, **settings: Any) -> Dataset:
+    """A data set from an edge table and a node table (Parquet, CSV, TSV). `settings` are those of `DataConfig`.
+
+    >>> dataset = read_dataset("edges.csv", "nodes.csv", label="topic", edge_type="kind")
+    >>> dataset = read_dataset("edges.parquet", task="link prediction", link_types=["bought"])
+    """
+    return read_own(checked(DataConfig, {"edges": edges, "nodes": nodes, **settings}, "data"))
+
+
+def read_own(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
+    """The data set that a config's files hold; those that lie in `data_dir` under their name are taken from there."""
+    config = config.below(Path.cwd())
+    files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
+    tables = _read(files)
+    graph, asked = (_links if config.task == "link prediction" else _classes)(files, tables)
+    dataset = Dataset(name=config.name, graph=graph, features=graph.nodes.features, origin=config, **asked)
+    dataset.check_leaks()
+    return dataset
+
+
+def _looked_for(folder: Path) -> Callable[[Path], Path]:
+    return lambda path: folder / path.name if (folder / path.name).is_file() else path
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Both files, and what they say as numbers."""
+
+    edges: Table
+    people: Table | None
+    names: Any  # ids in node order
+    source: Ints
+    target: Ints
+    edge_type: Ints
+    edge_type_names: tuple[str, ...]
+    kinds: Kinds
+
+    @property
+    def node_type(self) -> Ints | None:
+        return self.kinds.number if self.kinds.names != ONE_KIND else None
+
+
+def _read(config: DataConfig) -> Tables:
+    links = config.task == "link prediction"
+    given = {"source": config.source, "target": config.target, "type": config.edge_type, "weight": config.weight}
+    edges = table_of(config.edges, given | ({"split": config.split} if links else {}), "edge_type")
+    warn_of_others(edges)
+    people = None
+    if config.nodes is not None:
+        given = {"id": config.id, "type": config.node_type, "graph": config.graph}
+        if not links:
+            given |= {"split": config.split} | ({"label": _one(config.label)} if len(config.label or " ") == 1 else {})
+        people = table_of(config.nodes, given, "node_type")
+    names, (source, target) = numbered_nodes(edges, people)
+    types, type_names = numbered_types(edges)
+    types = np.zeros(len(source), np.int64) if types is None else types
+    kinds = Kinds(np.zeros(len(names), np.int64), ONE_KIND)
+    if people is not None and "type" in people.columns:
+        kinds = Kinds(*codes_of(people, "type"))
+    return Tables(edges, people, names, source, target, types, tuple(type_names) or (ONE_TYPE,), kinds)
+
+
+def _one(names: tuple[str, ...] | None) -> str | None:
+    return names[0] if names else None
+
+
+def _graph(config: DataConfig, tables: Tables, nodes: NodeTable, kept: NDArray[np.bool_] | None = None) -> Graph:
+    """The graph of all edges, or of those that are kept."""
+    edges, people = tables.edges, tables.people
+    rows = np.arange(len(tables.source)) if kept is None else np.flatnonzero(kept)
+    weight = None if "weight" not in edges.columns else numbers_of(edges, "weight", edges.columns["weight"])[rows]
+    return Graph.from_edges(
+        tables.source[rows],
+        tables.target[rows],
+        tables.edge_type[rows],
+        num_nodes=len(tables.names),
+        weight=weight,
+        inverse=config.direction == "inverse",
+        undirected=config.direction == "undirected",
+        graph_id=None if people is None or "graph" not in people.columns else codes_of(people, "graph")[0],
+        node_names=None if are_numbers(tables.names) else Names.of(tables.names),
+        edge_type_names=tables.edge_type_names,
+        nodes=nodes,
+        where=lambda row: f"{edges.path}, row {rows[row] + 1}",
+    )
+
+
+def _nodes(tables: Tables, **more: Any) -> NodeTable:
+    if tables.node_type is not None:
+        more |= {"node_type": tables.node_type, "node_type_names": tables.kinds.names}
+    return NodeTable(len(tables.names), **more)
+
+
+def _classes(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]:
+    """Nodes with their classes, split by a column or by ratios."""
+    people = tables.people
+    assert people is not None
+    labels = read_labels(people, config.label)
+    splits = _node_splits(config, people, labels)
+    nodes = _nodes(
+        tables,
+        features=encode(people, config, tables.kinds, splits["train"]),
+        labels=labels.values,
+        class_names=labels.names,
+        splits=splits,
+    )
+    several = labels.values.ndim == 2
+    return _graph(config, tables, nodes), {
+        "labels": labels.values,
+        "splits": splits,
+        "task": "multi-label node classification" if several else "node classification",
+        "names": labels.names,
+    }
+
+
+def _node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
+    if "split" not in people.columns:
+        return split_nodes(labels, config.ratios, config.seed)
+    splits, unlabelled = {}, 0
+    for name, nodes in splits_of(people).items():
+        labelled = nodes[labels.known[nodes]]
+        unlabelled += len(nodes) - len(labelled)
+        if labelled.size:
+            splits[name] = labelled
+    if "train" not in splits:
+        raise GraphError(f"{people.path}, column {people.column_names['split']!r}: no node with a label is of the split "
+                         "'train'. Mark what is to be learned from, or remove the column to split by ratios.")  # fmt: skip
+    if unlabelled:
+        warnings.warn(f"{unlabelled} nodes of splits have no label and were left out of these.", GatasWarning, stacklevel=4)
+    return splits
+
+
+def _links(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]:
+    """Links of the types asked for, held out of the graph."""
+    features = None if tables.people is None else encode(tables.people, config, tables.kinds, None)
+    files = read_pair_files(config, tables.names)
+    names = asked_types(config, tables.edge_type_names, files)
+    kind = np.array([names.index(name) if name in names else UNASKED for name in tables.edge_type_names])
+    listed = Links(tables.source, kind[tables.edge_type], tables.target, len(tables.names))
+    given = {split: numbered_pairs(pairs, names, len(tables.names)) for split, pairs in files.items()}
+    held = held_out(config, tables.edges, listed, given, tables.node_type)
+    graph = _graph(config, tables, _nodes(tables, features=features), held.in_graph)
+    return graph, {"labels": None, "splits": held.splits, "task": "link prediction", "names": names, "ends": held.ends}

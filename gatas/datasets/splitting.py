@@ -1,0 +1,38 @@
+"""Splits drawn by a seed: the same files, ratios and seed give the same splits."""
+
+import numpy as np
+
+from gatas.datasets.config import Ratios
+from gatas.datasets.labels import Labels
+from gatas.errors import GraphError
+from gatas.graph import SPLITS
+from gatas.graph.inputs import Ints
+
+
+def split_nodes(labels: Labels, ratios: Ratios, seed: int) -> dict[str, Ints]:
+    """Nodes with a label, those of each class by the same shares; with several labels a node, all alike."""
+    nodes = np.flatnonzero(labels.known)
+    strata = np.zeros(len(nodes), np.int64) if labels.values.ndim == 2 else labels.values[nodes]
+    number = drawn_splits(strata, ratios, np.random.default_rng(seed), "labelled nodes")
+    splits = {name: nodes[number == place] for place, name in enumerate(SPLITS)}
+    return {name: chosen for name, chosen in splits.items() if chosen.size}
+
+
+def drawn_splits(strata: Ints, ratios: Ratios, generator: np.random.Generator, what: str) -> Ints:
+    """0, 1, 2 for train, valid, test and -1 for none: every stratum by the same shares, at least one of it in training."""
+    order = generator.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    ordered = strata[order]
+    rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    offset = generator.random(int(strata.max(initial=0)) + 1)  # strata too small for a share get it now and then
+    place = (rank + offset[ordered]) / np.bincount(strata)[ordered]
+    shares = {name: getattr(ratios, name) for name in SPLITS}
+    number = np.searchsorted(np.cumsum(list(shares.values())).round(9), place, side="right")
+    number = np.where(rank == 0, 0, np.where(number == len(SPLITS), -1, number))
+    for split, (name, share) in enumerate(shares.items()):
+        if share > 0 and not (number == split).any():
+            raise GraphError(f"the split {name!r} would be empty: a share of {share:g} of {len(strata):,} {what}. "
+                             f"Raise data.ratios.{name}, set it to 0, or give more data.")  # fmt: skip
+    drawn = np.empty(len(order), np.int64)
+    drawn[order] = number
+    return drawn
