@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from gatas import __version__
-from gatas.cli import compare, configs, demo, evaluate, explain, inspect, report, reproduce, train, transitions
+from gatas.cli import compare, configs, demo, evaluate, explain, init, inspect, report, reproduce, train, transitions
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
 
@@ -21,6 +21,7 @@ def _version(asked: bool) -> None:
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None)
 app.command()(demo.demo)
 app.command()(inspect.inspect)
+app.command()(init.init)
 app.command()(reproduce.reproduce)
 app.command()(compare.compare)
 app.command()(report.report)

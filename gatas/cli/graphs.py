@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from gatas.datasets import NAMES, load_dataset
+from gatas.datasets import NAMES, load_dataset, open_dataset
 from gatas.errors import GraphError
 from gatas.graph import Graph, read_graph
 
@@ -38,6 +38,10 @@ def load_graph(
         raise GraphError(f"{named} is {what}, which is taken as it is; {', '.join(given)} belong to edge files.")
     if stored:
         return Graph.open(path)
+    if path.suffix in (".yaml", ".yml"):
+        from gatas.training import load_config  # torch: seconds that other files need not wait
+
+        return open_dataset(load_config(path).data, data_dir).graph
     if known:
         return load_dataset(named, data_dir).graph
     return read_graph(

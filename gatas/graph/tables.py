@@ -80,6 +80,13 @@ def read_table(
     )
 
 
+def read_columns(path: str | Path) -> dict[str, Any]:
+    """Every column of a file by its name, of the type that it seems to have."""
+    path = Path(path)
+    content = _read(path, [], header=True)
+    return {name: _joined(_decoded(content[name])) for name in _column_names(path, content)}
+
+
 def ids_of(table: Table, column: str) -> Any:
     """A column of ids as an Arrow array of int64 or of text; anything that could lose information is refused."""
     values = table.columns[column]

@@ -27,7 +27,8 @@ class Encoder(nn.Module):
 
     `feature_size` is the width of the features that are given (0: none), `node_embedding_size` that of the learned
     embeddings (0: none). These start with a standard deviation of `node_embedding_scale` or, by default, as Glorot says: the
-    larger, the better one node can be told from another; the smaller, the less they disturb features. `path_attention`:
+    larger, the better one node can be told from another; the smaller, the less they disturb features. `layer_norm` is over
+    each node's features. `path_attention`:
     "linear" is the paper's, "mlp" lets β depend on the target, "none" takes neighbours as they are. Two departures of the
     authors' code can be had: `positions_from_neighbour` counts the steps of a path from its far end, `path_score_dropout`
     drops the scores that β is made of. Every random choice is a function of `seed` and of how many training passes came
@@ -55,6 +56,7 @@ class Encoder(nn.Module):
         hidden_size: int = 50,
         node_embedding_size: int = 0,
         node_embedding_scale: float | None = None,
+        layer_norm: bool = True,
         relation_embedding_size: int = 10,
         neighbour_size: int = 50,
         head_size: int = 50,
@@ -77,6 +79,7 @@ class Encoder(nn.Module):
             num_nodes,
             node_embedding_size,
             node_embedding_scale=node_embedding_scale,
+            layer_norm=layer_norm,
             input_noise=input_noise,
             dropout=dropout,
         )

@@ -10,7 +10,10 @@ from gatas.sampling.noise import Noise
 
 
 class Inputs(nn.Module):
-    """LayerNorm → feature noise → dense with ELU → dropout, beside a learned embedding; either may be absent."""
+    """LayerNorm → feature noise → dense with ELU → dropout, beside a learned embedding; either may be absent.
+
+    LayerNorm takes each node's mean and scale away: of few features, that is most of what they say.
+    """
 
     def __init__(
         self,
@@ -20,6 +23,7 @@ class Inputs(nn.Module):
         node_embedding_size: int,
         *,
         node_embedding_scale: float | None = None,
+        layer_norm: bool = True,
         input_noise: float = 0.0,
         dropout: float = 0.0,
     ) -> None:
@@ -28,7 +32,7 @@ class Inputs(nn.Module):
             raise GatasError("nodes need features, learned embeddings, or both: give feature_size or node_embedding_size.")
         self.feature_size, self.size = feature_size, (hidden_size if feature_size else 0) + node_embedding_size
         if feature_size:
-            self.norm = nn.LayerNorm(feature_size)
+            self.norm = nn.LayerNorm(feature_size) if layer_norm else nn.Identity()
             self.noise = Dropout(input_noise, place=2)
             self.dense = nn.Linear(feature_size, hidden_size)
             self.feature_dropout = Dropout(dropout, place=3)
@@ -58,6 +62,8 @@ class Inputs(nn.Module):
     def _projected(self, nodes: Tensor, features: Tensor, noise: Noise) -> Tensor:
         """LayerNorm → feature noise → dense: (V, F)."""
         norm, dense, place = self.norm, self.dense, self.noise.place
+        if not isinstance(norm, nn.LayerNorm):
+            return dense(self.noise(_rows(features, nodes), noise, nodes))  # type: ignore[no-any-return]
         probability = self.noise.probability if self.noise.active else 0.0
         fused = not features.is_sparse and not features.requires_grad
         if fused and features.is_cuda and features.dtype == torch.float32 and self.feature_size <= normalise.WIDEST:
@@ -66,6 +72,9 @@ class Inputs(nn.Module):
         if fused and not features.is_cuda and probability >= 0.5 and self.feature_size <= noisy.WIDEST:
             layers = (norm.weight, norm.bias, dense.weight, dense.bias)
             return noisy.noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
-        given = features.index_select(0, nodes)
-        given = given.to_dense() if given.is_sparse else given
-        return dense(self.noise(norm(given), noise, nodes))  # type: ignore[no-any-return]
+        return dense(self.noise(norm(_rows(features, nodes)), noise, nodes))  # type: ignore[no-any-return]
+
+
+def _rows(features: Tensor, nodes: Tensor) -> Tensor:
+    given = features.index_select(0, nodes)
+    return given.to_dense() if given.is_sparse else given

@@ -18,8 +18,11 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     sample_size: int = Field(100, ge=1, description="S: neighbours drawn for each target")
     transition_kind: Literal["walk", "count"] = Field("walk", description="probabilities of walks, or shares of their number")
     max_candidates: int | None = Field(None, ge=1, description="keep only the likeliest of each target and step; null: all")
+    layer_norm: bool | None = Field(None, description="normalise each node's features; null: where there are 16 or more")
     hidden_size: int = Field(50, ge=1, description="F: width of the dense layer over features")
-    node_embedding_size: int | None = Field(None, ge=0, description="R: learned per node; null: 50 without features, else 0")
+    node_embedding_size: int | None = Field(
+        None, ge=0, description="R: learned per node; null: 50 where nodes, or all of a type, have no features, else 0"
+    )
     node_embedding_scale: float | None = Field(None, gt=0, description="their standard deviation at the start; null: Glorot's")
     relation_embedding_size: int = Field(10, ge=1, description="D: learned per edge type")
     neighbour_size: int = Field(50, ge=1, description="F': width of a neighbour's representation")

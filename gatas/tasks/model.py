@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EMBEDDING_SIZE = 50
 """R where nodes have no features."""
+FEW_FEATURES = 16
+"""LayerNorm would take much away from fewer."""
 EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
 """Neighbours that one batch of an evaluation has, about."""
 
@@ -41,6 +43,7 @@ class Model(Learnable):
         self.config = checked(ModelConfig, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, _num_features(dataset)
         self.task = dataset.task
+        self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
         steps = self.ablation.transitions(self.config.num_steps)["num_steps"]
         self.transitions = transitions or Transitions.build(
@@ -71,7 +74,8 @@ class Model(Learnable):
         config = self.config
         embedding_size = config.node_embedding_size
         if embedding_size is None:
-            embedding_size = 0 if self.num_features else EMBEDDING_SIZE
+            embedding_size = 0 if self.all_have_features else EMBEDDING_SIZE
+        layer_norm = self.num_features >= FEW_FEATURES if config.layer_norm is None else config.layer_norm
         names = (
             "num_steps", "hidden_size", "node_embedding_scale", "relation_embedding_size", "neighbour_size", "head_size",
             "num_heads", "input_noise", "dropout", "path_attention", "positions_from_neighbour", "path_score_dropout",
@@ -81,6 +85,7 @@ class Model(Learnable):
             "num_relations": self.graph.num_relations,
             "num_nodes": self.graph.num_nodes,
             "node_embedding_size": embedding_size,
+            "layer_norm": layer_norm,
             **{name: getattr(config, name) for name in names},
         }
 
@@ -118,6 +123,18 @@ class Model(Learnable):
 
 def _num_features(dataset: Dataset) -> int:
     return 0 if dataset.features is None else int(dataset.features.shape[1])
+
+
+def _all_have_features(dataset: Dataset) -> bool:
+    """Whether there are features, and every type of nodes has some."""
+    if dataset.features is None or not dataset.features.shape[1]:
+        return False
+    types = dataset.graph.nodes.node_type
+    if types is None:
+        return True
+    size: Any = abs(dataset.features)
+    given = np.asarray(size.sum(axis=1)).ravel() > 0
+    return bool(np.isin(types, types[given]).all())
 
 
 def _features(dataset: Dataset) -> Tensor | None:

@@ -1,0 +1,131 @@
+"""`gatas init`: a YAML file for one's own tables, from a look at their columns and a few questions."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gatas.cli.configs import SetOption
+from gatas.cli.output import stdout
+from gatas.errors import ConfigError, GatasError
+
+if TYPE_CHECKING:
+    from gatas.datasets import Dataset
+    from gatas.training import Config
+
+EDGES = {
+    "source": "Column of the edge table: where an edge starts",
+    "target": "Column: where it ends",
+    "edge_type": "Column: its type (- for none)",
+    "weight": "Column: its weight (- for none)",
+}
+NODES = {"id": "Column of the node table: the id", "node_type": "Column: its type (- for none)"}
+TASKS = {"c": "node classification", "l": "link prediction"}
+START: dict[str, dict[str, Any]] = {
+    "node classification": {
+        "model": {"num_steps": 3, "sample_size": 50, "num_heads": 4, "dropout": 0.5},
+        "training": {"epochs": 100, "patience": 20, "batch_size": 100, "learning_rate": 0.005, "monitor": "loss"},
+    },
+    "link prediction": {
+        "model": {"num_steps": 2, "sample_size": 50, "num_heads": 4, "dropout": 0.3, "pair_products": True},
+        "training": {"epochs": 30, "patience": 10, "batch_size": 250, "learning_rate": 0.005, "l2": 0.001, "monitor": "metric"},
+    },
+}
+"""What a first training starts from; not tuned to anyone's data."""
+
+
+def init(
+    edges: Path = typer.Argument(help="Edge table: .parquet, .csv or .tsv, also .gz."),
+    nodes: Path | None = typer.Option(None, "--nodes", help="Node table, with a row for each node."),
+    out: Path = typer.Option(Path("config.yaml"), "--out", help="The YAML file to write."),
+    settings: list[str] = SetOption,
+    yes: bool = typer.Option(False, "--yes", "-y", help="Ask nothing: take what the columns look like."),
+    force: bool = typer.Option(False, "--force", help="Write over a file that is there."),
+) -> None:
+    """Look at your tables, ask what cannot be seen, and write a config for `gatas train`."""
+    from gatas.datasets import open_dataset  # pydantic and pyarrow: what other commands need not wait for
+    from gatas.training.config import parsed_setting
+
+    if out.exists() and not force:
+        raise ConfigError(f"{out} is there already. Choose another --out, or write over it with --force.")
+    given = dict(parsed_setting(setting) for setting in settings)
+    data = {key.removeprefix("data."): given.pop(key) for key in list(given) if key.startswith("data.")}
+    asking = not yes and sys.stdin.isatty()
+    config = (asked if asking else guessed)(edges, nodes, data).with_settings(given)
+    write(config, out)
+    stdout.print(f"Wrote {out}. Train it by: gatas train {out}", soft_wrap=True)
+    try:
+        stdout.print(described(open_dataset(config.data)), soft_wrap=True)
+    except GatasError as error:
+        raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None
+
+
+def guessed(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
+    """From the columns alone."""
+    from gatas.datasets.guessing import guess_settings
+    from gatas.datasets.settings import checked
+    from gatas.training import Config
+
+    found = guess_settings(edges.absolute(), None if nodes is None else nodes.absolute(), data)
+    found.setdefault("name", edges.absolute().parent.name or "own data")
+    return checked(Config, {"data": found, **START[found["task"]]} if found["task"] in START else {"data": found})
+
+
+def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
+    """From the columns and from answers, with what was guessed as the default."""
+    if nodes is None:
+        answer = _answer("Node table (- for none)", None)
+        nodes = None if answer is None else Path(answer)
+    found = guessed(edges, nodes, data).data
+    questions = {**EDGES, **(NODES if nodes is not None else {})}
+    data |= {key: _answer(question, getattr(found, key)) for key, question in questions.items() if key not in data}
+    if "task" not in data:
+        default = "c" if found.task == "node classification" else "l"
+        answer = _answer("Predict classes of nodes (c) or links (l)", default) or default
+        data["task"] = TASKS.get(answer.lower()[:1], answer)
+    if data["task"] == "node classification" and "label" not in data:
+        data["label"] = _answer("Column of the node table: the class", found.label[0] if found.label else None)
+    if data["task"] == "link prediction" and "link_types" not in data and data["edge_type"] is not None:
+        answer = _answer("Edge types to predict, with commas between (- for all)", None)
+        data["link_types"] = None if answer is None else [name.strip() for name in answer.split(",")]
+    return guessed(edges, nodes, data)
+
+
+def _answer(question: str, default: str | None) -> str | None:
+    """What was typed; - is nothing."""
+    answer = str(typer.prompt(question, default=default or "-", err=True)).strip()
+    return None if answer in ("-", "") else answer
+
+
+def write(config: "Config", out: Path) -> None:
+    """The data in full, and the settings that are most often changed; paths relative to the file."""
+    folder = out.absolute().parent
+    data = config.data.with_files(lambda path: Path(os.path.relpath(path, folder)))
+    config = config.model_copy(update={"data": data})
+    parts = [config.section("data"), *(config.section(name, _changed(config, name)) for name in ("model", "training"))]
+    head = (
+        f"# gatas train {out.name}\n# Paths are relative to this file. All settings there are: gatas config show {out.name}\n"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    out.write_text("\n".join([head, *parts]), encoding="utf-8")
+
+
+def _changed(config: "Config", section: str) -> list[str]:
+    """The settings that a first training starts from, and all that are not as usual."""
+    values = getattr(config, section)
+    unusual = (name for name, field in type(values).model_fields.items() if getattr(values, name) != field.default)
+    return list(dict.fromkeys([*START[config.data.task][section], *unusual]))
+
+
+def described(dataset: "Dataset") -> str:
+    """`749 nodes, 5,954 edges of 6 types, 11 features; node classification: 4 classes; train 208, valid 69, test 69`."""
+    graph = dataset.graph
+    features = 0 if dataset.features is None else dataset.features.shape[1]
+    sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
+    what = "types of link" if dataset.task == "link prediction" else "classes"
+    return (
+        f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges of {graph.num_edge_types} types, {features} features; "
+        f"{dataset.task}, {len(dataset.names)} {what}; {sizes}"
+    )
