@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from gatas.datasets import Dataset, Pairs, load_dataset
+    from gatas.datasets import Dataset, Pairs, load_dataset, read_dataset
     from gatas.errors import (
         ConfigError,
         DatasetError,
@@ -55,6 +55,7 @@ _HOMES = {
     "load": "gatas.training",
     "load_config": "gatas.training",
     "load_dataset": "gatas.datasets",
+    "read_dataset": "gatas.datasets",
     "read_graph": "gatas.graph",
     "to_networkx": "gatas.graph.networkx",
     "to_pyg": "gatas.graph.pyg",
@@ -87,6 +88,7 @@ __all__ = [
     "load",
     "load_config",
     "load_dataset",
+    "read_dataset",
     "read_graph",
     "to_networkx",
     "to_pyg",

@@ -105,9 +105,7 @@ def write(config: "Config", out: Path) -> None:
     data = config.data.with_files(lambda path: Path(os.path.relpath(path, folder)))
     config = config.model_copy(update={"data": data})
     parts = [config.section("data"), *(config.section(name, _changed(config, name)) for name in ("model", "training"))]
-    head = (
-        f"# gatas train {out.name}\n# Paths are relative to this file. All settings there are: gatas config show {out.name}\n"
-    )
+    head = f"# gatas train {out.name}\n# Paths are relative to this file. All settings: gatas config show {out.name}\n"
     folder.mkdir(parents=True, exist_ok=True)
     out.write_text("\n".join([head, *parts]), encoding="utf-8")
 

@@ -131,7 +131,7 @@ def held_out(
         raise GraphError(f"{edges.path} has no edge to learn from of the types asked for. Give some, or other link_types.")
     every = joined([listed.take(proper), *(links.take(label == 1) for links, label in pairs.values())], listed.num_nodes)
     ends = ends_of(every, node_type, undirected)
-    known = np.union1d(every.number, every.reversed().number)
+    known = np.sort(np.concatenate([every.number, every.reversed().number]))
     generator = np.random.default_rng([config.seed, 1])
     splits = {name: _with_others(links, label, name, known, ends, generator) for name, (links, label) in pairs.items()}
     return HeldOut(split <= TRAIN, splits, ends)

@@ -46,7 +46,7 @@ def numbered(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_no
 def draw_pairs(
     edge_type: Ints, known: Ints, num_nodes: int, generator: np.random.Generator, ends: Ends | None = None
 ) -> tuple[Ints, Ints]:
-    """For each type a pair of nodes that is none of the `known` (numbered) links; of any nodes, or of such as have links."""
+    """For each type a pair of nodes that is none of the `known` links, numbered and sorted; of any nodes, or of the ends."""
 
     def drawn(kinds: Ints) -> tuple[Ints, Ints]:
         if ends is None:
@@ -56,8 +56,16 @@ def draw_pairs(
 
     source, target = drawn(edge_type)
     for _ in range(ROUNDS):
-        wrong = np.isin(numbered(source, edge_type, target, num_nodes), known) | (source == target)
+        wrong = _among(numbered(source, edge_type, target, num_nodes), known) | (source == target)
         if not wrong.any():
             return source, target
         source[wrong], target[wrong] = drawn(edge_type[wrong])
     raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")
+
+
+def _among(numbers: Ints, known: Ints) -> NDArray[np.bool_]:
+    """Which numbers are known; np.isin would sort these again for every draw."""
+    if not known.size:
+        return np.zeros(len(numbers), np.bool_)
+    found: NDArray[np.bool_] = known[np.searchsorted(known, numbers).clip(max=len(known) - 1)] == numbers
+    return found
