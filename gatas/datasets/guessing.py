@@ -116,7 +116,7 @@ def _is_feature(values: Any) -> bool:
     if is_list(values.type):
         return is_number_column(values.flatten())
     if is_text(values):
-        return _is_few(values) and pc.count_distinct(values).as_py() > 1
+        return _is_few(values) and 2 <= pc.count_distinct(values).as_py() <= (len(values) - values.null_count) / 2
     return is_number_column(values) and values.null_count < len(values)
 
 

@@ -1,5 +1,7 @@
 """Links held out of own tables: nothing in the graph gives them away, and what is no link is none in any split."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from gatas.errors import GatasError, GatasWarning, GraphError
 from gatas.graph import Graph
 from gatas.tasks import LinkTask
 
-LINKS = {"task": "link prediction"}
+LINKS: dict[str, Any] = {"task": "link prediction"}
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Own tables as a data set: what their columns become, and what is refused in one line."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -56,8 +58,7 @@ def test_tables_become_a_data_set(files):
 
 
 def test_a_column_belongs_to_the_types_that_have_values_in_it(files):
-    features = read_dataset(*files(), features=["age", "colour"], standardise=False).features
-    assert features is not None
+    features = np.asarray(read_dataset(*files(), features=["age", "colour"], standardise=False).features)
     #                                    age green white
     assert features.tolist() == [[30, 0, 0], [50, 0, 0], [40, 0, 0], [0, 1, 0], [0, 0, 1]]
 
@@ -65,33 +66,33 @@ def test_a_column_belongs_to_the_types_that_have_values_in_it(files):
 def test_numbers_are_standardised_over_training_nodes_and_lists_are_not(files):
     split = ["train", "train", "valid", "test"]
     nodes = people("x", "y", "x", "y", split=split, size=[1.0, 3.0, 9.0, 2.0], point=[[9.0, 1.0]] * 4)
-    features = read_dataset(*files(ring(4), nodes)).features
-    assert features is not None and features[:, 0].tolist() == approx([-1, 1, 7, 0])
+    features = np.asarray(read_dataset(*files(ring(4), nodes)).features)
+    assert features[:, 0].tolist() == approx([-1, 1, 7, 0])
     assert features[:, 1:].tolist() == [[9, 1]] * 4
 
 
 def test_a_number_that_no_training_node_has_is_standardised_over_those_that_have_it(files):
     nodes = people("x", "y", None, None, type=["a", "a", "b", "b"], size=[None, None, 2.0, 4.0])
-    features = read_dataset(*files(ring(4), nodes), ratios={"train": 1, "valid": 0, "test": 0}).features
-    assert features is not None and features.ravel().tolist() == approx([0, 0, -1, 1])
+    features = np.asarray(read_dataset(*files(ring(4), nodes), ratios={"train": 1, "valid": 0, "test": 0}).features)
+    assert features.ravel().tolist() == approx([0, 0, -1, 1])
 
 
 def test_types_with_lists_of_different_lengths_have_columns_of_their_own(files):
     nodes = people("x", "y", None, type=["a", "a", "b"], point=[[1.0, 2.0], [3.0, 4.0], [5.0]])
-    features = read_dataset(*files(ring(3), nodes), ratios={"train": 1, "valid": 0, "test": 0}).features
-    assert features is not None and features.tolist() == [[1, 2, 0], [3, 4, 0], [0, 0, 5]]
+    features = np.asarray(read_dataset(*files(ring(3), nodes), ratios={"train": 1, "valid": 0, "test": 0}).features)
+    assert features.tolist() == [[1, 2, 0], [3, 4, 0], [0, 0, 5]]
 
 
 def test_gaps_are_filled_with_the_mean_or_with_no_category(files):
     nodes = people("x", "y", "x", size=[1.0, None, 3.0], town=["rome", "", "oslo"])
-    everything = {"ratios": {"train": 1, "valid": 0, "test": 0}, "standardise": False, "missing": "fill"}
-    features = read_dataset(*files(ring(3), nodes), features=["size", "town"], **everything).features
-    assert features is not None and features.tolist() == [[1, 0, 1], [2, 0, 0], [3, 1, 0]]
+    everything: dict[str, Any] = {"ratios": {"train": 1, "valid": 0, "test": 0}, "standardise": False, "missing": "fill"}
+    features = np.asarray(read_dataset(*files(ring(3), nodes), features=["size", "town"], **everything).features)
+    assert features.tolist() == [[1, 0, 1], [2, 0, 0], [3, 1, 0]]
 
 
 def test_features_are_chosen_by_name_by_pattern_or_all_numbers(files):
     nodes = people("x", "y", emb_a=[1, 2], emb_b=[3, 4], town=["rome", "oslo"])
-    given = {"ratios": {"train": 1, "valid": 0, "test": 0}, "standardise": False}
+    given: dict[str, Any] = {"ratios": {"train": 1, "valid": 0, "test": 0}, "standardise": False}
     with pytest.warns(GatasWarning, match="1 columns were not used: 'town'"):
         paths = files(ring(2), nodes)
         assert np.asarray(read_dataset(*paths, **given).features).tolist() == [[1, 3], [2, 4]]
@@ -156,7 +157,7 @@ def test_nodes_of_a_split_without_a_label_are_left_out_of_it(files):
 
 
 def test_undirected_and_as_given_edges(files):
-    given = {"features": ["age", "colour"]}
+    given: dict[str, Any] = {"features": ["age", "colour"]}
     counts = {way: read_dataset(*files(), direction=way, **given).graph.num_edges for way in ("as given", "undirected")}
     assert counts == {"as given": 5, "undirected": 10}
 

@@ -6,7 +6,10 @@ import torch
 from pytest import approx
 from torch.nn import functional as F
 
+from gatas.datasets import Dataset
 from gatas.errors import ConfigError, GatasError
+from gatas.graph import Graph, NodeTable
+from gatas.sampling.noise import Noise
 from gatas.tasks import NodeTask
 from gatas.tasks.consistency import Consistency
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes
@@ -123,3 +126,35 @@ def test_a_step_looks_at_nodes_without_their_labels():
 def test_agreement_is_refused_where_it_has_no_meaning():
     with pytest.raises(ConfigError, match="consistency"):
         NodeTask(labelled_graphs(), 5, consistency=Consistency(1.0, 2, 4, 0.5))
+
+
+def typed(features):
+    """Six nodes of two types in a ring."""
+    nodes = NodeTable(6, node_type=np.array([0, 0, 0, 1, 1, 1]), node_type_names=("a", "b"))
+    graph = Graph.from_edges(np.arange(6), [1, 2, 3, 4, 5, 0], nodes=nodes)
+    labels, splits = np.array([0, 1] * 3), {"train": np.arange(6)}
+    return Dataset("typed", graph, np.array(features, np.float32), labels, splits, "node classification", ("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("features", "learned"),
+    [
+        ([[1.0], [2.0], [3.0], [0.0], [0.0], [0.0]], True),
+        ([[1.0], [2.0], [3.0], [0.0], [4.0], [0.0]], False),  # one of them has
+    ],
+)
+def test_nodes_are_learned_where_a_type_has_no_features(features, learned):
+    assert (classifier(typed(features)).encoder.inputs.embeddings is not None) == learned
+    assert classifier(typed(features), node_embedding_size=0).encoder.inputs.embeddings is None
+
+
+def test_a_single_feature_is_not_normalised_away():
+    dataset = typed([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]])
+    nodes = torch.arange(6)
+
+    def inputs(**settings):
+        model = classifier(dataset, **settings).eval()
+        return model.encoder.inputs(nodes, model.features, Noise(torch.tensor(0), torch.tensor(0)))
+
+    assert len(inputs().unique(dim=0)) == 6
+    assert len(inputs(layer_norm=True).unique(dim=0)) == 1
