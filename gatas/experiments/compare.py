@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from scipy import stats
 
-from gatas.datasets import Dataset, load_dataset
+from gatas.datasets import Dataset, load_dataset, open_dataset
 from gatas.errors import ConfigError, TrainingError
 from gatas.experiments.contenders import OURS, Contender, check_models, contender, data_of
 from gatas.experiments.measuring import PeakMemory, seconds_to_answer
@@ -63,7 +63,7 @@ def loaded(named: str, data_dir: str | Path | None) -> tuple[Dataset, Config | N
     if path.suffix not in (".yaml", ".yml") and not path.is_file():
         return load_dataset(named, data_dir), None
     config = load_config(path)
-    return load_dataset(config.data.name, data_dir), config
+    return open_dataset(config.data, data_dir), config
 
 
 def chosen(models: Sequence[str], data: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, load_dataset
+from gatas.datasets import Dataset, open_dataset
 from gatas.errors import TrainingError
 from gatas.experiments.recipes import recipe
 from gatas.training.checkpoint import write_whole
@@ -43,7 +43,7 @@ def run_recipe(
     dataset: Dataset | None = None
     for start in range(0, len(missing), at_once):
         chosen = missing[start : start + at_once]
-        dataset = dataset or load_dataset(config.data.name, data_dir)
+        dataset = dataset or open_dataset(config.data, data_dir)
         started = perf_counter()
         runs = fit_many(config, chosen, dataset=dataset, device=device, report=report)
         session = {

@@ -42,6 +42,7 @@ def quick(monkeypatch):
     """Toys by name, and recipes of two epochs."""
     toys = {"camps": camps(), "rings": labelled_graphs(), "likes": likes()}
     monkeypatch.setattr(comparing, "load_dataset", lambda name, _: toys[name])
+    monkeypatch.setattr(comparing, "open_dataset", lambda config, _: toys[config.name])
     ours = {"model": {"sample_size": 5, "num_heads": 1, "hidden_size": 8}, "training": {"epochs": 2}}
     monkeypatch.setitem(recipes.OWN, "camps", ours)
     model, training = PEERS["gcn"].recipes["cora"]
