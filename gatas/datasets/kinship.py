@@ -152,15 +152,21 @@ def _thinned(pairs: list[Link], missing: float, generator: np.random.Generator) 
 
 
 def _splits(families: Families, generator: np.random.Generator) -> dict[str, Pairs]:
-    """Links of every asked type, 70 / 10 / 20, each with a pair of the same source and type that is no link."""
+    """Links of every asked type, 70 / 10 / 20, each with a pair of the same source and type that is no link.
+
+    Cousins are each other's: both directions are in one split, or one would give the other away.
+    """
     rows: dict[str, list[tuple[int, int, int, int]]] = {split: [] for split in SPLITS}
     for kind, relation in enumerate(ASKED):
         true = {person: links(families, relation, person) for person in range(len(families.generation))}
-        pairs = [(person, other) for person, others in true.items() for other in sorted(others)]
-        order = generator.permutation(len(pairs))
-        cuts = np.cumsum([round(share * len(pairs)) for share in SHARES[:-1]])
+        couples: dict[Link, list[Link]] = {}
+        for pair in ((person, other) for person, others in true.items() for other in sorted(others)):
+            couples.setdefault((min(pair), max(pair)), []).append(pair)
+        order = generator.permutation(len(couples))
+        cuts = np.cumsum([round(share * len(couples)) for share in SHARES[:-1]])
+        directions = list(couples.values())
         for split, chosen in zip(SPLITS, np.split(order, cuts), strict=True):
-            for source, target in (pairs[k] for k in chosen):
+            for source, target in (pair for k in chosen for pair in directions[k]):
                 wrong = _stranger(families, target, {source, *true[source]}, generator)
                 rows[split] += [(source, kind, target, 1), (source, kind, wrong, 0)]
     return {split: _as_pairs(listed) for split, listed in rows.items()}
