@@ -37,10 +37,11 @@ class Report:
             self.add("| " + " | ".join(str(cell) for cell in row) + " |")
         self.add()
 
-    def write(self) -> None:
-        path = FOLDER / f"{datetime.now(UTC):%Y-%m-%d}-{self.name}.md"
+    def write(self, path: Path | None = None) -> None:
+        """To a dated file of this folder, unless a path is given."""
+        path = path or FOLDER / f"{datetime.now(UTC):%Y-%m-%d}-{self.name}.md"
         path.write_text("\n".join(self.lines).rstrip() + "\n")
-        print(f"written: {path.relative_to(FOLDER.parent)}")
+        print(f"written: {path.relative_to(FOLDER.parent) if path.is_relative_to(FOLDER.parent) else path}")
 
 
 def median_seconds(work: Callable[[], Any], repeats: int) -> float:
@@ -95,6 +96,11 @@ def resident_memory() -> int:
 def peak_memory() -> int:
     """The most bytes this process alone has held; getrusage also knows its parent's."""
     return _status("VmHWM:")
+
+
+def data_memory() -> int:
+    """Bytes that count against RLIMIT_DATA."""
+    return _status("VmData:")
 
 
 def _status(field: str) -> int:

@@ -31,7 +31,7 @@ class Hop(NamedTuple):
 
 
 class SampledSAGE(Learnable):
-    """Layers of SAGEConv over up to `fan_outs` neighbours of each node: the first number for targets, then for what they saw."""
+    """Layers of SAGEConv over up to `fan_outs` neighbours of each node: first of the targets, then of all that these see."""
 
     captures = False
     features: Tensor
@@ -94,7 +94,7 @@ def sample_neighbours(graph: Graph, nodes: Tensor, fan_out: int, *, key: tuple[i
 
 @compiled()
 def draw_uniformly(indptr, neighbour, nodes, key0, key1, drawn, counts):
-    """Floyd's algorithm: draw one of the first n - k + 1 … n neighbours in turn; one that is drawn already gives way to the last."""
+    """Floyd's algorithm: each draw is among one neighbour more, and one that was drawn before gives way to the newcomer."""
     for row in range(nodes.size):
         start = indptr[nodes[row]]
         degree = indptr[nodes[row] + 1] - start
