@@ -28,6 +28,13 @@ def embed(asked: Model | View, ids: Any, *, batch_size: int = BATCH_SIZE) -> NDA
     return embed_nodes(view, nodes_of(view.graph, ids), batch_size)
 
 
+def embed_all(asked: Model | View, *, progress: Progress = lambda share: None) -> NDArray[np.float32]:
+    """The representations of all nodes, in memory."""
+    view = as_view(asked)
+    rows = (_embedded(view, batch) for batch in batches(all_nodes(view.graph)))
+    return np.concatenate(list(counted(rows, view.graph.num_nodes, progress)))
+
+
 def embed_nodes(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
     """The same by their numbers."""
     found = [_embedded(view, batch) for batch in batches(nodes, batch_size)]

@@ -22,7 +22,9 @@ def nodes_of(graph: Graph, ids: Any) -> Ints:
 
 def names_of(graph: Graph, nodes: Ints) -> Any:
     """Their ids, as a column."""
-    return pa.array(nodes, pa.int64()) if graph.node_names is None else pa.array(graph.node_names.take(nodes))
+    if graph.node_names is None:
+        return pa.array(nodes, pa.int64())
+    return pa.array(graph.node_names.take(nodes), pa.int64() if graph.node_names.bytes is None else pa.string())
 
 
 def types_of(names: Sequence[str], given: Any, count: int, what: str) -> Ints:
@@ -30,7 +32,7 @@ def types_of(names: Sequence[str], given: Any, count: int, what: str) -> Ints:
     wanted = [str(name) for name in listed(given)]
     wanted = wanted * count if len(wanted) == 1 else wanted
     if len(wanted) != count:
-        raise GraphError(f"{len(wanted)} {what}s were given for {count} links. Give one for all, or one for each.")
+        raise GraphError(f"{len(wanted)} types were given for {count} links. Give one for all, or one for each.")
     places = {name: place for place, name in enumerate(names)}
     for name in wanted:
         if name not in places:

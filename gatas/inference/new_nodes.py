@@ -19,7 +19,7 @@ from gatas.graph.names import as_number
 from gatas.graph.node_columns import node_table, warn_of_others
 from gatas.graph.tables import Table, ids_of, numbers_of, read_table
 from gatas.inference.embed import embed_nodes
-from gatas.inference.ids import listed, nodes_of, types_of
+from gatas.inference.ids import listed, names_of, nodes_of, types_of
 from gatas.inference.view import NodeRows, View, batches, part_of, parts_of
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.tasks import Model
@@ -60,7 +60,7 @@ def with_new_nodes(
     sampler = NeighbourSampler(source, model.config.sample_size, **model.ablation.sampler())
     sampler.load_state_dict(model.sampler.state_dict())
     view = View(model, graph, sampler.to(model.sampler.depth_logits.device))
-    given = None if rows is None else torch.from_numpy(rows).to(view.device)
+    given = None if rows is None else torch.tensor(rows, device=view.device)
     view.new = NodeRows(given, _embeddings(view, embeddings))
     return view
 
@@ -68,6 +68,11 @@ def with_new_nodes(
 def new_nodes(view: View) -> Ints:
     """Their numbers, which follow those of the model's own."""
     return np.arange(view.model.graph.num_nodes, view.graph.num_nodes)
+
+
+def ids_of_new(view: View) -> list[Any]:
+    """Their ids."""
+    return list(names_of(view.graph, new_nodes(view)).to_pylist())
 
 
 def read_new_nodes(model: Model, nodes: Path | None, edges: Path | None, *, embeddings: Rule = "mean") -> View:
@@ -140,7 +145,8 @@ def _new_names(model: Model, rows: Any, ids: Any, ends: tuple[list[Any], list[An
     if rows is not None:
         return list(range(graph.num_nodes, graph.num_nodes + len(rows)))
     known = set(map(str, range(graph.num_nodes) if graph.node_names is None else graph.node_names.tolist()))
-    return [name for name in dict.fromkeys([*ends[0], *ends[1]]) if str(name) not in known]
+    found = {str(name): name for name in [*ends[0], *ends[1]]}  # 12 and "12" are one
+    return [name for text, name in found.items() if text not in known]
 
 
 def _joined_graph(graph: Graph, names: list[Any], sources: Any, types: Any, targets: Any, weights: Any) -> Graph:
