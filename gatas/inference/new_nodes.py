@@ -29,23 +29,28 @@ Rule = Literal["mean", "zeros"]
 INVERSE = "⁻¹"
 
 
-def embed_new(
-    model: Model, features: Any, edges: Any, *, ids: Any = None, weights: Any = None, embeddings: Rule = "mean"
-) -> NDArray[np.float32]:
+def embed_new(model: Model, features: Any, edges: Any, **settings: Any) -> NDArray[np.float32]:
     """(n, K·F'') of nodes that the model has never seen; the arguments are those of `with_new_nodes`."""
-    view = with_new_nodes(model, features, edges, ids=ids, weights=weights, embeddings=embeddings)
+    view = with_new_nodes(model, features, edges, **settings)
     return embed_nodes(view, new_nodes(view))
 
 
 def with_new_nodes(
-    model: Model, features: Any, edges: Any, *, ids: Any = None, weights: Any = None, embeddings: Rule = "mean"
+    model: Model,
+    features: Any,
+    edges: Any,
+    *,
+    ids: Any = None,
+    weights: Any = None,
+    embeddings: Rule = "mean",
+    reverse: bool = True,
 ) -> View:
     """The model over its graph with new nodes and edges.
 
     `features` has a row for each new node, and is None for a model without. `edges` are ids: (sources, edge types, targets), or
     (sources, targets) where there is one type; they may join new and old nodes in any way. Where the graph has every edge
-    in both directions, or inverse types, new edges get theirs too. `ids` name the new nodes; in a graph without names
-    they are by default numbered from its last node on.
+    in both directions, or inverse types, new edges get theirs too, unless `reverse` is False. `ids` name the new nodes; in
+    a graph without names they are by default numbered from its last node on.
 
     >>> model.embed_new(features, (["zoe", "zoe"], ["knows", "likes"], ["ada", "bo"]), ids=["zoe"])
     """
@@ -54,7 +59,7 @@ def with_new_nodes(
     sources, types, targets = _columns(model.graph, edges)
     rows = _features(model, features)
     names = _new_names(model, rows, ids, (sources, targets))
-    graph = _joined_graph(model.graph, names, sources, types, targets, weights)
+    graph = _joined_graph(model.graph, names, sources, types, targets, weights, reverse)
     setting = model.transitions.setting
     source = OnDemand(graph, setting.num_steps, setting.kind, setting.max_candidates)
     sampler = NeighbourSampler(source, model.config.sample_size, **model.ablation.sampler())
@@ -149,7 +154,7 @@ def _new_names(model: Model, rows: Any, ids: Any, ends: tuple[list[Any], list[An
     return [name for text, name in found.items() if text not in known]
 
 
-def _joined_graph(graph: Graph, names: list[Any], sources: Any, types: Any, targets: Any, weights: Any) -> Graph:
+def _joined_graph(graph: Graph, names: list[Any], sources: Any, types: Any, targets: Any, weights: Any, reverse: bool) -> Graph:
     """Old nodes and edges, and after them the new."""
     if weights is not None and graph.weight is None:
         raise GraphError("new edges came with weights, but those of the graph have none. Leave them out.")
@@ -161,7 +166,7 @@ def _joined_graph(graph: Graph, names: list[Any], sources: Any, types: Any, targ
     given = as_weights(np.ones(len(source)) if weights is None else weights, "new edge {}".format)
     if len(given) != len(source):
         raise GraphError(f"{len(given)} weights were given for {len(source)} new edges. Give one for each.")
-    back = _backwards(graph)[kind]
+    back = _backwards(graph)[kind] if reverse else np.full(len(kind), -1)
     both = back >= 0
     return Graph.from_edges(
         np.concatenate([graph.source, source, target[both]]),
