@@ -34,7 +34,7 @@ LIKELIEST = 3
 
 def predict(
     run: Path = RunArgument,
-    ids: list[str] = typer.Argument(None, metavar="[ID]...", help="Nodes to classify; all if none are given."),
+    ids: list[str] = typer.Argument(None, metavar="ID", help="Nodes to classify; all if none are given."),
     out: Path | None = typer.Option(None, "--out", help="File to write: .parquet, .csv or .json."),
     nodes: Path | None = FewNodesOption,
     pairs: Path | None = typer.Option(None, "--pairs", metavar="FILE", help="Score these links: source, target[, type]."),
@@ -54,6 +54,8 @@ def predict(
     from gatas.tasks import LinkPredictor
 
     refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources)
+    if ids and nodes is not None:
+        raise ConfigError("ids and --nodes were given; expected one of them.")
     if out is not None:
         check_suffix(out, TABLES)
     model = load_model(run, data_dir, device)

@@ -18,6 +18,7 @@ Progress = Callable[[float], None]
 """Told the share done so far, from 0 to 1."""
 
 TABLES = (".parquet", ".csv", ".json")
+ROW_GROUP = 8192
 
 
 def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
@@ -74,9 +75,17 @@ def counted(tables: Iterable[Any], total: int, progress: Progress) -> Iterator[A
 
 
 def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> None:
-    with pq.ParquetWriter(file, schema) as writer:
+    """Row groups of some thousands, however small the tables are: readers are slow with many."""
+    repeating = [field.name for field in schema if not pa.types.is_fixed_size_list(field.type)]
+    with pq.ParquetWriter(file, schema, use_dictionary=repeating) as writer:
+        waiting: list[Any] = []
         for table in tables:
-            writer.write_table(table)
+            waiting.append(table)
+            if sum(map(len, waiting)) >= ROW_GROUP:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
 
 
 def _write_csv(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> None:

@@ -102,6 +102,14 @@ def test_a_parquet_file_has_ids_embeddings_and_the_fingerprint(camp_run, tmp_pat
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_row_groups_are_not_as_small_as_batches(camp_run, tmp_path):
+    names = [f"a{number % 30}" for number in range(9000)]
+    write_embeddings(camp_run.model, tmp_path / "emb.parquet", names, batch_size=1000)
+    file = pq.ParquetFile(tmp_path / "emb.parquet")
+    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [9000]
+    np.testing.assert_array_equal(np.stack(file.read()["embedding"].to_numpy())[-30:], camp_run.model.embed(names[-30:]))
+
+
 def test_an_npy_file_has_the_rows_that_were_asked_for(ring_run, tmp_path):
     write_embeddings(ring_run.model, tmp_path / "emb.npy", [3, 1], batch_size=1)
     np.testing.assert_array_equal(np.load(tmp_path / "emb.npy"), ring_run.model.embed([3, 1]))
