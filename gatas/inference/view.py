@@ -31,7 +31,7 @@ class View:
 
     How a product or a sum is split into blocks depends on what else is in a batch, and moves the last digits. Here these are
     the sixteenth, so that what is left after rounding is the same for a node in any batch and alone. Not by construction: one
-    number in some 10⁸ may lie so close to the middle between two float32 that it becomes either (measured: none of 2.7 million).
+    number in some 10⁸ may lie so close to the middle between two float32 that it becomes either (none of 2.7 million did).
     """
 
     def __init__(self, model: Model, graph: Graph | None = None, sampler: NeighbourSampler | None = None) -> None:
