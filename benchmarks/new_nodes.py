@@ -24,8 +24,8 @@ SHARE = 0.1
 
 NOTES = """Mean ± standard deviation of {seeds} seeds, validation data only. Taken out of Cora: half the validation nodes; of
 kinship: {share:.0%} of the people, with every pair that they are in. `trained on them`: the same nodes or pairs asked of a
-model whose graph had them in training. Where learned embeddings are near zero, as λ makes them, the rules cannot differ, and the
-data says nothing about which is better; where the differences have both signs, so few seeds do not tell either."""
+model whose graph had them in training. Where learned embeddings are near zero, as λ makes them, the rules cannot differ, and
+the data says nothing about which is better; where the differences have both signs, so few seeds do not tell either."""
 
 
 @dataclass(frozen=True)
