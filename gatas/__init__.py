@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gatas.graph import Graph, read_graph
     from gatas.graph.networkx import from_networkx, to_networkx
     from gatas.graph.pyg import from_pyg, to_pyg
+    from gatas.inference.classifier import GatasClassifier
     from gatas.nn import Encoder
     from gatas.sampling import Neighbourhood, NeighbourSampler
     from gatas.tasks import LinkPredictor, NodeClassifier
@@ -34,6 +35,7 @@ _HOMES = {
     "Dataset": "gatas.datasets",
     "DatasetError": "gatas.errors",
     "Encoder": "gatas.nn",
+    "GatasClassifier": "gatas.inference.classifier",
     "GatasError": "gatas.errors",
     "GatasWarning": "gatas.errors",
     "Graph": "gatas.graph",
@@ -67,6 +69,7 @@ __all__ = [
     "Dataset",
     "DatasetError",
     "Encoder",
+    "GatasClassifier",
     "GatasError",
     "GatasWarning",
     "Graph",

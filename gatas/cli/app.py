@@ -7,7 +7,22 @@ from typing import Any
 import typer
 
 from gatas import __version__
-from gatas.cli import compare, configs, demo, evaluate, explain, init, inspect, report, reproduce, train, transitions
+from gatas.cli import (
+    compare,
+    configs,
+    demo,
+    embed,
+    evaluate,
+    explain,
+    init,
+    inspect,
+    neighbours,
+    predict,
+    report,
+    reproduce,
+    train,
+    transitions,
+)
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
 
@@ -29,6 +44,9 @@ app.add_typer(transitions.app, name="transitions")
 app.add_typer(configs.app, name="config")
 app.command()(train.train)
 app.command()(evaluate.evaluate)
+app.command()(embed.embed)
+app.command()(predict.predict)
+app.command()(neighbours.neighbours)
 app.command()(explain.explain)
 
 

@@ -53,6 +53,12 @@ class NodeTable:
         if self.node_type is not None:
             self._set("node_type", self._checked_types(self.node_type))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To be pickled: the proxy of `splits` cannot be."""
+        splits = dict(self.splits)
+        columns = (self.features, self.labels, self.class_names, splits, self.node_type, self.node_type_names)
+        return NodeTable, (self.num_nodes, *columns)
+
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 

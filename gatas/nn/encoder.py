@@ -139,7 +139,7 @@ class Encoder(nn.Module):
 
     def _num_nodes(self, features: Tensor | None) -> int:
         embeddings = self.inputs.embeddings
-        return embeddings.num_embeddings if embeddings is not None else 0 if features is None else len(features)
+        return len(embeddings.weight) if embeddings is not None else 0 if features is None else len(features)
 
     def _every_one(
         self, targets: Tensor, neighbourhood: Neighbourhood, num_nodes: int, window: tuple[Tensor, int] | None

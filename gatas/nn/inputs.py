@@ -53,8 +53,8 @@ class Inputs(nn.Module):
             if features is None or features.shape[-1] != self.feature_size:
                 came = "none" if features is None else f"{features.shape[-1]} columns"
                 raise GatasError(f"the encoder was made for {self.feature_size} features; {came} came.")
-            if self.embeddings is not None and len(features) < self.embeddings.num_embeddings:
-                expected = f"one for each of {self.embeddings.num_embeddings} nodes"
+            if self.embeddings is not None and len(features) < len(self.embeddings.weight):
+                expected = f"one for each of {len(self.embeddings.weight)} nodes"
                 raise GatasError(f"features have {len(features)} rows; expected {expected}, as there are embeddings.")
             parts.append(self.feature_dropout.of_elu(self._projected(nodes, features, noise), noise, nodes))  # (V, F)   b
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gatas.datasets import Dataset
@@ -19,6 +20,7 @@ from gatas.transitions import Transitions, TransitionSource
 
 if TYPE_CHECKING:
     from gatas.inference import Explanation
+    from gatas.inference.predict import Prediction
 
 EMBEDDING_SIZE = 50
 """R where nodes have no features."""
@@ -99,6 +101,30 @@ class Model(Learnable):
         window = None if first_node is None else (first_node[0], self.largest_graph)
         representations: Tensor = self.encoder(target, neighbourhood, self.features, window=window)
         return representations
+
+    def embed(self, ids: Any) -> NDArray[np.float32]:
+        """(n, K·F'') representations of nodes by their ids: the same for a node alone and among any others."""
+        from gatas.inference import embed
+
+        return embed(self, ids)
+
+    def embed_new(self, features: Any, edges: Any, **settings: Any) -> NDArray[np.float32]:
+        """(n, K·F'') of nodes that the model has never seen; see `gatas.inference.with_new_nodes`."""
+        from gatas.inference import embed_new
+
+        return embed_new(self, features, edges, **settings)
+
+    def predict(self, ids: Any) -> "Prediction":
+        """Classes and their probabilities, of nodes by their ids."""
+        from gatas.inference import predict
+
+        return predict(self, ids)
+
+    def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
+        """(n,) probabilities of links between nodes by their ids; one type for all, or one for each."""
+        from gatas.inference import predict_links
+
+        return predict_links(self, sources, edge_types, targets)
 
     def l2_share(self, name: str) -> float:
         """λ is over everything but e and, unless asked for, q̃."""

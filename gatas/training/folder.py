@@ -18,10 +18,14 @@ from gatas.datasets import Dataset, open_dataset
 from gatas.errors import GatasError, TrainingError
 from gatas.graph.saved import graph_fingerprint
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
+from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import write_whole
-from gatas.training.config import load_config
+from gatas.training.config import TrainingConfig, load_config
 from gatas.training.plots import curve_plot, depth_plot
 from gatas.training.run import Run, Runs
+
+FORMAT = 1
+"""Of the folder; one that is read must have this or none, as those before it was written down."""
 
 
 def write_run(runs: list[Run], folder: Path) -> None:
@@ -54,6 +58,7 @@ def _write_one(run: Run, folder: Path) -> None:
     except OSError as error:
         raise TrainingError(f"{folder} cannot be made ({error.strerror}). Choose another folder.") from None
     about = {
+        "format": FORMAT,
         "gatas": __version__,
         "data": run.dataset.name,
         "note": run.dataset.note,
@@ -77,11 +82,17 @@ def _write_one(run: Run, folder: Path) -> None:
 def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | Path | None = None) -> Model:
     """The model of a finished run. Its data is loaded by name or from its files, unless given; it must be that trained on."""
     folder = Path(folder)
+    if not folder.is_dir():
+        raise TrainingError(f"{folder} is not a folder; expected one that `gatas train` wrote.")
+    if several := sorted(folder.glob("seed-*")):
+        raise TrainingError(f"{folder} holds the runs of {len(several)} seeds. Give one of them, such as {several[0]}.")
     try:
         about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
+        if (written := about.get("format", FORMAT)) != FORMAT:
+            raise TrainingError(f"{folder} has format {written!r}; this version of gatas reads format {FORMAT}. Update gatas.")
         weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
         name, seed, trained_on = about["data"], about["seed"], about["graph"]
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
     config = load_config(folder / "config.yaml")
     if dataset is None:
@@ -101,7 +112,14 @@ def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | 
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise TrainingError(f"the weights in {folder} do not fit its config.yaml and {dataset.name} ({error}).") from None
+    answer_as_measured(model, config.training)
     return model.eval()
+
+
+def answer_as_measured(model: Learnable, training: TrainingConfig) -> None:
+    """Asked for anything, the model looks at neighbours as in its evaluation."""
+    model.answer_mode = training.evaluation_mode
+    model.answer_draws = training.evaluation_draws if training.evaluation_mode == "sample" else 1
 
 
 def _ids(dataset: Dataset) -> bytes:

@@ -19,7 +19,7 @@ from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, DataConfig, TrainingConfig
-from gatas.training.folder import write_run
+from gatas.training.folder import answer_as_measured, write_run
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
 from gatas.training.progress import reporting
@@ -108,6 +108,7 @@ def fit_models(
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
             weights = learner.weights(number)
             models[number].load_state_dict(weights)
+            answer_as_measured(models[number], config.training)
             history = [entry_of(entry, number) for entry in session.history[: own["epochs"]]]
             runs.append(Run(config, seed, own, history, models[number], dataset))
         if folder is not None:

@@ -1,0 +1,46 @@
+"""`gatas embed`: the representations of nodes as a file."""
+
+from pathlib import Path
+
+import typer
+
+from gatas.cli.graphs import DataDirOption
+from gatas.cli.output import print_json, progress_bar, stdout
+from gatas.cli.runs import (
+    DeviceOption,
+    FewNodesOption,
+    NewEdgesOption,
+    NewEmbeddingsOption,
+    NewNodesOption,
+    Rule,
+    RunArgument,
+    load_model,
+    load_view,
+)
+
+
+def embed(
+    run: Path = RunArgument,
+    out: Path = typer.Option(..., "--out", help="File to write: .parquet (id, embedding, model) or .npy (rows alone)."),
+    nodes: Path | None = FewNodesOption,
+    new_nodes: Path | None = NewNodesOption,
+    new_edges: Path | None = NewEdgesOption,
+    new_embeddings: Rule = NewEmbeddingsOption,
+    batch_size: int = typer.Option(256, "--batch-size", min=1, help="Nodes at a time; changes memory, not vectors."),
+    data_dir: Path | None = DataDirOption,
+    device: str = DeviceOption,
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Write the representations of all nodes, of some, or of new ones, a batch at a time."""
+    from gatas.inference.embed import SUFFIXES, model_fingerprint, write_embeddings
+    from gatas.inference.files import check_suffix
+
+    check_suffix(out, SUFFIXES)
+    view, ids = load_view(load_model(run, data_dir, device), nodes, new_nodes, new_edges, new_embeddings)
+    with progress_bar("embeddings") as progress:
+        count = write_embeddings(view, out, ids, batch_size=batch_size, progress=progress)
+    size, fingerprint = view.model.encoder.output_size, model_fingerprint(view.model)
+    if json:
+        print_json({"file": str(out), "nodes": count, "size": size, "model": fingerprint})
+    else:
+        stdout.print(f"{out}: {count:,} nodes, {size} numbers each, model {fingerprint[:12]}", soft_wrap=True)

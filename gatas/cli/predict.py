@@ -1,0 +1,159 @@
+"""`gatas predict`: classes of nodes, or links between them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gatas.cli.graphs import DataDirOption
+from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stderr, stdout
+from gatas.cli.runs import (
+    DeviceOption,
+    FewNodesOption,
+    NewEdgesOption,
+    NewEmbeddingsOption,
+    NewNodesOption,
+    Rule,
+    RunArgument,
+    load_model,
+    load_view,
+    read_ids,
+    refuse_both,
+)
+from gatas.errors import ConfigError
+from gatas.graph.tables import ids_of, read_table
+
+if TYPE_CHECKING:
+    from gatas.inference import Links, Prediction, View
+
+SHOWN = 20
+"""Rows that are printed where no file is asked for."""
+LIKELIEST = 3
+"""Classes that are printed for each."""
+
+
+def predict(
+    run: Path = RunArgument,
+    ids: list[str] = typer.Argument(None, metavar="ID", help="Nodes to classify; all if none are given."),
+    out: Path | None = typer.Option(None, "--out", help="File to write: .parquet, .csv or .json."),
+    nodes: Path | None = FewNodesOption,
+    pairs: Path | None = typer.Option(None, "--pairs", metavar="FILE", help="Score these links: source, target[, type]."),
+    source: list[str] = typer.Option([], "--source", metavar="ID", help="Find this node's likeliest links; repeatable."),
+    sources: Path | None = typer.Option(None, "--sources", metavar="FILE", help="The same for the column `id` of a table."),
+    edge_type: str | None = typer.Option(None, "--type", help="Type of the links, where there are several."),
+    top: int = typer.Option(10, "--top", min=1, help="How many links for each source; known ones are left out."),
+    new_nodes: Path | None = NewNodesOption,
+    new_edges: Path | None = NewEdgesOption,
+    new_embeddings: Rule = NewEmbeddingsOption,
+    data_dir: Path | None = DataDirOption,
+    device: str = DeviceOption,
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead."""
+    from gatas.inference.files import TABLES, check_suffix
+    from gatas.tasks import LinkPredictor
+
+    refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources)
+    if ids and nodes is not None:
+        raise ConfigError("ids and --nodes were given; expected one of them.")
+    if out is not None:
+        check_suffix(out, TABLES)
+    model = load_model(run, data_dir, device)
+    view, wanted = load_view(model, nodes, new_nodes, new_edges, new_embeddings)
+    if not isinstance(model, LinkPredictor):
+        if pairs or source or sources or edge_type:
+            raise ConfigError("the model predicts classes of nodes; --pairs, --source, --sources and --type are for links.")
+        classify(view, ids or wanted, out, json)
+    elif pairs is not None:
+        show(scored(view, pairs, edge_type), out, json)
+    else:
+        starts = list(source) or (wanted if sources is None else read_ids(sources))
+        if ids or not starts:
+            raise ConfigError("the model predicts links. Give --pairs FILE, or --source ID with --type T and --top K.")
+        show(likeliest(view, starts, edge_type, top), out, json)
+
+
+def classify(view: "View", ids: list[Any] | None, out: Path | None, json: bool) -> None:
+    """Of nodes by their ids, or of all."""
+    from gatas.inference import predict, write_predictions
+    from gatas.inference.ids import names_of
+    from gatas.inference.view import all_nodes
+
+    if out is None:
+        few = all_nodes(view.graph)[: None if json else SHOWN]
+        found = predict(view, names_of(view.graph, few) if ids is None else ids)
+        if json:
+            print_json(found.table().to_pylist())
+            return
+        print_classes(found)
+        if ids is None and view.graph.num_nodes > SHOWN:
+            stderr.print(f"{SHOWN} of {view.graph.num_nodes:,} nodes; --out FILE writes them all")
+        return
+    with progress_bar("predictions") as progress:
+        count = write_predictions(view, out, ids, progress=progress)
+    report(out, count, json)
+
+
+def print_classes(found: "Prediction") -> None:
+    """The likeliest classes, however many there are."""
+    table = plain_table("id", "classes" if found.several else "class", "likeliest")
+    for name, label, row in zip(found.ids.to_pylist(), found.labels, found.probabilities, strict=True):
+        best = (-row).argsort(kind="stable")[:LIKELIEST]
+        likeliest = ", ".join(f"{found.names[place]} {row[place]:.3f}" for place in best)
+        table.add_row(str(name), ", ".join(label) if found.several else label, likeliest)
+    print_table(f"Classes of {len(found):,} nodes", table)
+
+
+def scored(view: "View", pairs: Path, edge_type: str | None) -> "Links":
+    """The links of a file, of the types it says or all of one."""
+    from gatas.inference import score_pairs
+
+    table = read_table(pairs, ("source", "target"), ("type",), {}, True)
+    if "type" in table.columns and edge_type is not None:
+        raise ConfigError(f"{pairs} says each link's type, and --type came too. Give one of them.")
+    types = ids_of(table, "type") if "type" in table.columns else only_type(view, edge_type)
+    with progress_bar("links") as progress:
+        return score_pairs(view, ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
+
+
+def likeliest(view: "View", sources: list[Any], edge_type: str | None, top: int) -> "Links":
+    from gatas.inference import likeliest_targets
+
+    with progress_bar("links") as progress:
+        return likeliest_targets(view, sources, only_type(view, edge_type), top, progress=progress)
+
+
+def only_type(view: "View", edge_type: str | None) -> str:
+    """What was asked for, or the only type there is."""
+    names = view.model.names
+    if edge_type is None and len(names) > 1:
+        raise ConfigError(f"--type is missing; the model knows links of the types {', '.join(map(repr, names))}.")
+    return names[0] if edge_type is None else edge_type
+
+
+def show(found: "Links", out: Path | None, json: bool) -> None:
+    """Into a file, or as JSON, or as a table to read."""
+    from gatas.inference.files import write_tables
+
+    table = found.table()
+    if out is not None:
+        write_tables(out, table.schema, [table])
+        report(out, len(table), json)
+    elif json:
+        print_json(table.to_pylist())
+    else:
+        print_links(table)
+
+
+def print_links(table: Any) -> None:
+    shown = plain_table("source", "type", "target", "probability#")
+    for row in table.to_pylist():
+        shown.add_row(str(row["source"]), row["type"], str(row["target"]), f"{row['probability']:.4f}")
+    print_table(f"{len(table):,} links", shown)
+
+
+def report(out: Path, count: int, json: bool) -> None:
+    if json:
+        print_json({"file": str(out), "rows": count})
+    else:
+        stdout.print(f"{out}: {count:,} predictions", soft_wrap=True)

@@ -1,0 +1,113 @@
+"""`embed`: representations of nodes, as an array or as a file; and the fingerprint of what made them."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from gatas.graph.inputs import Ints
+from gatas.graph.saved import graph_fingerprint
+from gatas.inference.files import Progress, check_suffix, counted, write_matrix, write_tables
+from gatas.inference.ids import names_of, nodes_of
+from gatas.inference.view import BATCH_SIZE, View, all_nodes, batches
+from gatas.tasks import Model
+
+SUFFIXES = (".parquet", ".npy")
+FINGERPRINT = "gatas.model"
+"""Under which a Parquet file's schema holds it too."""
+
+
+def embed(asked: Model | View, ids: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
+    """(n, K·F'') representations of nodes by their ids: the same for a node alone and among any others."""
+    view = as_view(asked)
+    return embed_nodes(view, nodes_of(view.graph, ids), batch_size)
+
+
+def embed_all(asked: Model | View, *, progress: Progress = lambda share: None) -> NDArray[np.float32]:
+    """The representations of all nodes, in memory."""
+    view = as_view(asked)
+    rows = (_embedded(view, batch) for batch in batches(all_nodes(view.graph)))
+    return np.concatenate(list(counted(rows, view.graph.num_nodes, progress)))
+
+
+def embed_nodes(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
+    """The same by their numbers."""
+    found = [_embedded(view, batch) for batch in batches(nodes, batch_size)]
+    return np.concatenate(found) if found else np.empty((0, view.model.encoder.output_size), np.float32)
+
+
+def write_embeddings(
+    asked: Model | View,
+    path: str | Path,
+    ids: Any = None,
+    *,
+    batch_size: int = BATCH_SIZE,
+    progress: Progress = lambda share: None,
+) -> int:
+    """Write the representations of all nodes, or of some, as they are made; gives their number.
+
+    A Parquet file has the columns `id`, `embedding` and `model`, the fingerprint. An .npy file has the rows alone, in the
+    order of `ids` or of all nodes, which the run folder's ids.parquet lists.
+    """
+    path, view = Path(path), as_view(asked)
+    check_suffix(path, SUFFIXES)
+    nodes = all_nodes(view.graph) if ids is None else nodes_of(view.graph, ids)
+    size = view.model.encoder.output_size
+    if path.suffix.lower() == ".npy":
+        rows = (_embedded(view, batch) for batch in batches(nodes, batch_size))
+        write_matrix(path, (len(nodes), size), counted(rows, len(nodes), progress))
+    else:
+        schema = embedding_schema(view, size)
+        write_tables(path, schema, counted(_tables(view, nodes, batch_size, schema), len(nodes), progress))
+    return len(nodes)
+
+
+def embedding_schema(view: View, size: int) -> Any:
+    """Columns of a file of embeddings."""
+    fields = {
+        "id": names_of(view.graph, np.zeros(1, np.int64)).type,
+        "embedding": pa.list_(pa.float32(), size),
+        "model": pa.dictionary(pa.int32(), pa.string()),
+    }
+    return pa.schema(fields, metadata={FINGERPRINT: model_fingerprint(view.model)})
+
+
+def model_fingerprint(model: Model) -> str:
+    """A hash of all that answers depend on: graph, features, settings and weights."""
+    asked = f"{model.config.model_dump_json()} {model.answer_mode} {model.answer_draws} {model.names}"
+    digest = hashlib.sha256(f"{graph_fingerprint(model.graph)} {asked}".encode())
+    state = {**model.state_dict(), **({} if model.features is None else {"features": model.features})}
+    for name, tensor in sorted(state.items()):
+        if name not in ("sampler.draws", "encoder.passes"):  # counters of training, which answers do not depend on
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def as_view(asked: Model | View) -> View:
+    """A model is asked about its own graph."""
+    return asked if isinstance(asked, View) else View(asked)
+
+
+def _embedded(view: View, nodes: Ints) -> NDArray[np.float32]:
+    """The mean over draws."""
+    found = torch.stack([view.represent(nodes, draw) for draw in view.draws]).mean(0)
+    rows: NDArray[np.float32] = found.float().cpu().numpy()
+    return rows
+
+
+def _tables(view: View, nodes: Ints, batch_size: int, schema: Any) -> Iterator[Any]:
+    fingerprint = schema.metadata[FINGERPRINT.encode()].decode()
+    for batch in batches(nodes, batch_size):
+        rows = _embedded(view, batch)
+        columns = [
+            names_of(view.graph, batch),
+            pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1]),
+            pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(batch), np.int32)), [fingerprint]),
+        ]
+        yield pa.table(columns, schema=schema)

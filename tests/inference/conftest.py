@@ -1,0 +1,81 @@
+"""Models of toys, trained for an epoch or two, and their folders."""
+
+import numba
+import pytest
+import torch
+
+import gatas
+from gatas.datasets import Dataset
+from gatas.graph import Graph
+from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread():
+    """Toy graphs gain nothing from threads, which wait for each other where cores are shared."""
+    before = torch.get_num_threads(), numba.get_num_threads()
+    torch.set_num_threads(1)
+    numba.set_num_threads(1)
+    yield
+    torch.set_num_threads(before[0])
+    numba.set_num_threads(before[1])
+
+
+def trained(model, dataset, **settings):
+    return gatas.fit(model, dataset, seed=3, device="cpu", epochs=2, batch_size=8, **settings)
+
+
+def with_names(dataset):
+    """The same nodes, known by names: a0, a1 …"""
+    graph = dataset.graph
+    named = Graph.from_edges(
+        graph.source,
+        graph.neighbour,
+        graph.edge_type,
+        num_nodes=graph.num_nodes,
+        node_names=[f"a{node}" for node in range(graph.num_nodes)],
+        edge_type_names=graph.edge_type_names,
+    )
+    return Dataset(
+        dataset.name, named, dataset.features, dataset.labels, dataset.splits, dataset.task, dataset.names, dataset.note
+    )
+
+
+@pytest.fixture(scope="package")
+def camp_run():
+    """One class a node, known by names, with features and embeddings."""
+    dataset = with_names(camps())
+    return trained(classifier(dataset, node_embedding_size=3), dataset)
+
+
+@pytest.fixture(scope="package")
+def ring_run():
+    """Several classes a node, features only, several graphs."""
+    dataset = labelled_graphs()
+    return trained(classifier(dataset), dataset)
+
+
+@pytest.fixture(scope="package")
+def like_run():
+    """Links, embeddings only, inverse types; every candidate is looked at."""
+    dataset = likes()
+    return trained(predictor(dataset), dataset, evaluation_mode="all")
+
+
+@pytest.fixture(scope="session")
+def digits_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("digits")
+    dataset = gatas.load_dataset("digits")
+    model = gatas.NodeClassifier(dataset, num_steps=2, sample_size=10, num_heads=2, head_size=8, neighbour_size=8)
+    gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kinship_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinship")
+    dataset = gatas.load_dataset("kinship")
+    sizes = {"num_steps": 2, "sample_size": 10, "num_heads": 2, "head_size": 8, "neighbour_size": 8, "pair_hidden_size": 16}
+    model = gatas.LinkPredictor(dataset, **sizes)
+    gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, batch_size=500, folder=folder)
+    return folder

@@ -1,0 +1,140 @@
+"""Nodes never seen: as if they had always been there, but for embeddings they could not learn."""
+
+import numpy as np
+import pytest
+import torch
+
+import gatas
+from gatas.datasets import Dataset
+from gatas.graph import Graph
+from gatas.inference import View, likeliest_targets, predict, read_new_nodes, with_new_nodes
+from gatas.inference.new_nodes import ids_of_new
+from tests.tasks.toys import camps, classifier
+
+
+def directed(edges, num_nodes, **settings):
+    source, target = np.array(edges).T
+    return Graph.from_edges(source, target, num_nodes=num_nodes, **settings)
+
+
+def without_last(dataset, **direction):
+    """A data set of all nodes but the last, and that node's edges as they were listed."""
+    generator = np.random.default_rng(5)
+    edges = [tuple(pair) for pair in generator.integers(30, size=(80, 2)) if pair[0] != pair[1]]
+    edges = list({tuple(sorted(pair)): pair for pair in edges}.values())
+    last = [pair for pair in edges if 29 in pair]
+    rest = [pair for pair in edges if 29 not in pair]
+
+    def of(edges, count):
+        graph = directed(edges, count, **direction)
+        splits = {"train": np.arange(20)}
+        return Dataset("toy", graph, dataset.features[:count], dataset.labels[:count], splits, dataset.task, dataset.names)
+
+    return of(edges, 30), of(rest, 29), tuple(map(list, zip(*last, strict=True)))
+
+
+@pytest.mark.parametrize("direction", [{}, {"undirected": True}, {"inverse": True}], ids=str)
+@pytest.mark.parametrize("mode", ["sample", "all"])
+def test_with_features_alone_a_new_node_is_as_if_it_had_been_there(direction, mode):
+    whole, rest, edges = without_last(camps(), **direction)
+    full, small = classifier(whole), classifier(rest)
+    small.load_state_dict(full.state_dict())
+    full.answer_mode = small.answer_mode = mode
+    found = small.embed_new(whole.features[29:], edges)
+    np.testing.assert_array_equal(found, full.embed([29]))
+    view = with_new_nodes(small, whole.features[29:], edges)
+    everyone = np.arange(30)
+    np.testing.assert_array_equal(gatas.inference.embed(view, everyone), full.embed(everyone))
+    np.testing.assert_array_equal(predict(view, [29]).probabilities, full.predict([29]).probabilities)
+
+
+def test_learned_embeddings_are_the_mean_of_the_neighbours_by_probability_or_zeros():
+    #   new ─ 0 ─ 1      all candidates, one step: the new node itself and 0, of which only 0 is known
+    graph = Graph.from_edges([0], [1], undirected=True)
+    labels, splits = np.array([0, 1]), {"train": np.arange(2)}
+    dataset = Dataset("two", graph, None, labels, splits, "node classification", ("a", "b"))
+    model = classifier(dataset, node_embedding_size=3, num_steps=2)
+    learned = model.encoder.inputs.embeddings.weight.detach()
+    q = model.sampler.depth_coefficients.detach()
+    model.answer_mode = "all"
+    view = with_new_nodes(model, None, ([2], [0]))
+    expected = (q[1] * learned[0] + q[2] * learned[1]) / (q[1] + q[2])
+    torch.testing.assert_close(view.new.embeddings, expected[None])
+    assert not with_new_nodes(model, None, ([2], [0]), embeddings="zeros").new.embeddings.any()
+    alone = with_new_nodes(model, None, None, ids=[2])  # without edges there is nobody to take after
+    assert not alone.new.embeddings.any() and np.isfinite(gatas.inference.embed(alone, [2])).all()
+
+
+def test_asking_for_new_nodes_changes_nothing(camp_run):
+    model = camp_run.model
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    known = model.embed(["a1"])
+    model.embed_new(np.ones((1, 5)), (["zoe"], ["a1"]), ids=["zoe"])
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    np.testing.assert_array_equal(model.embed(["a1"]), known)
+    with pytest.raises(gatas.GraphError, match="no node has the id 'zoe'"):
+        model.embed(["zoe"])
+
+
+def test_new_nodes_can_have_links_to_old_ones(like_run):
+    edges = (["12", 12, 0], ["likes", "knows", "likes"], [1, 5, "12"])
+    view = with_new_nodes(like_run.model, None, edges)
+    assert ids_of_new(view) == [12]
+    found = likeliest_targets(view, 12, "likes", top=50)
+    assert sorted(found.targets.to_pylist()) == [0, *range(2, 12)]  # 1 is known, 12 is itself
+    assert 12 not in likeliest_targets(view, 0, "likes", top=50).targets.to_pylist()  # it is liked already
+    assert (view.graph.num_nodes, view.graph.num_edges) == (13, like_run.model.graph.num_edges + 6)  # and their inverses
+
+
+def test_weights_count_and_default_to_1():
+    labels, splits = np.array([0, 1, 0]), {"train": np.arange(3)}
+    graph = Graph.from_edges([0, 1], [1, 2], weight=[2.0, 3.0])
+    model = classifier(Dataset("w", graph, None, labels, splits, "node classification", ("a", "b")), node_embedding_size=2)
+    heavy = with_new_nodes(model, None, ([3, 3], [0, 1]), weights=[1.0, 9.0]).sampler.transitions.row(3)
+    light = with_new_nodes(model, None, ([3, 3], [0, 1])).sampler.transitions.row(3)
+    assert heavy.probability[heavy.step == 1].tolist() == pytest.approx([0.1, 0.9])
+    assert light.probability[light.step == 1].tolist() == pytest.approx([0.5, 0.5])
+
+
+def test_files_say_the_same(camp_run, tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,f0,f1,f2,f3,f4\nzoe,1,2,3,4,5\nyara,0,0,1,0,0\n")
+    (tmp_path / "edges.csv").write_text("source,target\nzoe,a1\nyara,zoe\na2,yara\n")
+    view = read_new_nodes(camp_run.model, tmp_path / "nodes.csv", tmp_path / "edges.csv")
+    rows = np.array([[1, 2, 3, 4, 5], [0, 0, 1, 0, 0]])
+    expected = camp_run.model.embed_new(rows, (["zoe", "yara", "a2"], ["a1", "zoe", "yara"]), ids=["zoe", "yara"])
+    np.testing.assert_array_equal(gatas.inference.embed(view, ["zoe", "yara"]), expected)
+    assert not np.array_equal(expected[0], expected[1]) and isinstance(view, View)
+
+
+ONE = np.zeros((1, 5))
+
+
+@pytest.mark.parametrize(
+    ("features", "edges", "settings", "message"),
+    [
+        (np.zeros((1, 4)), (["z"], ["a1"]), {"ids": ["z"]}, "shape (1, 4); the model was trained on 5 columns"),
+        (np.zeros(5), (["z"], ["a1"]), {"ids": ["z"]}, "shape (5,)"),
+        (None, (["z"], ["a1"]), {"ids": ["z"]}, "trained on 5 features, and new nodes came without"),
+        (ONE * np.nan, None, {"ids": ["z"]}, "new node 0: feature column 0 is nan"),
+        (ONE, (["z"], ["a1"]), {}, "new nodes came without ids"),
+        (ONE, (["z"], ["a1"]), {"ids": ["z", "y"]}, "2 ids and 1 rows"),
+        (ONE, (["z"], ["a1"]), {"ids": ["a1"]}, "the id 'a1' names more than one node"),
+        (ONE, (["z"], ["a99"]), {"ids": ["z"]}, "no node has the id 'a99'. Nearest known"),
+        (ONE, (["z"], ["friend"], ["a1"]), {"ids": ["z"]}, "there is no edge type 'friend'. The model knows '0'"),
+        (ONE, (["z"], ["a1"]), {"ids": ["z"], "weights": [2.0]}, "weights, but those of the graph have none"),
+        (ONE, (["z", "z"], ["a1"]), {"ids": ["z"]}, "2 sources and 1 targets"),
+        (ONE, (["z"],), {"ids": ["z"]}, "edges came as 1 columns"),
+        (ONE, (["z"], ["a1"]), {"ids": ["z"], "embeddings": "ones"}, "embeddings is 'ones'; expected 'mean'"),
+    ],
+)
+def test_bad_input_is_refused(camp_run, features, edges, settings, message):
+    with pytest.raises(gatas.GraphError) as error:
+        camp_run.model.embed_new(features, edges, **settings)
+    assert message in str(error.value)
+
+
+def test_edges_of_several_types_need_theirs(like_run):
+    with pytest.raises(gatas.GraphError, match="edges came without types, but the graph has 'likes', 'knows'"):
+        like_run.model.embed_new(None, ([12], [0]))
+    with pytest.raises(gatas.GraphError, match="trained without features"):
+        like_run.model.embed_new(ONE, ([12], "likes", [0]))
