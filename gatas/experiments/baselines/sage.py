@@ -39,7 +39,6 @@ class GraphSAGE(Peer):
         self.last = (nn.Linear if ends_dense else ProjectingSAGEConv)(sizes[-1], self.num_classes)
 
     def logits(self, x: Tensor, edges: Tensor, values: None) -> Tensor:
-        x = F.dropout(x, self.dropout, self.training)
         for layer in self.layers:
             x = F.dropout(F.relu(layer(x, edges)), self.dropout, self.training)
         logits: Tensor = self.last(x) if self.ends_dense else self.last(x, edges)

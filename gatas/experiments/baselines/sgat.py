@@ -66,7 +66,7 @@ class SGAT(Peer):
         return edges, (edges[0] == edges[1]).float()
 
     def logits(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
-        hidden = self.first(F.dropout(x, self.dropout, self.training))  # (N, K·F)
+        hidden = self.first(x)  # (N, K·F)
         shares = self.shares(hidden[:, : self.hidden_size], edges, values)  # (E,)
         hidden = F.elu(self.mixed(hidden, edges, shares))
         return self.mixed(self.second(F.dropout(hidden, self.dropout, self.training)), edges, shares)
