@@ -1,7 +1,8 @@
 """GraphSAGE with mean aggregation: Hamilton, Ying & Leskovec, "Inductive representation learning on large graphs" (2017).
 
 PPI: two layers of 2 × 128 and a dense one, as in github.com/williamleif/GraphSAGE, but with all neighbours instead of samples.
-The paper has no citations of the public split: settings are those of DGL's examples/pytorch/graphsage.
+The paper has no citations of the public split: settings are those of DGL's examples/pytorch/graphsage, with the mean instead of
+its "gcn" aggregation.
 """
 
 from itertools import pairwise
