@@ -1,9 +1,9 @@
 """GAT: Veličković et al., "Graph attention networks" (2018).
 
-Settings are those of the paper's §3.3 and github.com/PetarV-/GAT, whose patience also counts from the last time that validation
-loss or accuracy was as good as ever. That code keeps the epoch where both are, here the best accuracy is kept, of equal ones the
-smaller loss; and it drops projected features once more, which PyG's layer does not. For PPI the linear shortcuts are those of
-PyG's examples/ppi.py, and a step sees one graph instead of two.
+Settings are those of the paper's §3.3 and github.com/PetarV-/GAT, whose patience also counts from the last time that
+validation loss or accuracy was as good as ever. That code keeps the epoch where both are, here the best accuracy is kept, of
+equal ones the smaller loss; and it drops projected features once more, which PyG's layer does not. For PPI the linear shortcuts
+are those of PyG's examples/ppi.py, and a step sees one graph instead of two.
 """
 
 from itertools import pairwise
