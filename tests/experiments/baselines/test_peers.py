@@ -136,6 +136,16 @@ def test_patience_of_some_counts_from_either_loss_or_accuracy(name):
     assert {PEERS[name].recipes[data].training.monitor for data in CITATIONS} == {"either"}
 
 
+@pytest.mark.parametrize("name", PEERS)
+def test_a_step_makes_no_tensor_elsewhere_and_never_waits_for_the_host(name):
+    peer, _ = made(name, camps())
+    peer.to("meta").train()  # has no values to wait for, and mixes with no other device
+    logits = peer(torch.empty(4, dtype=torch.int64, device="meta"))
+    loss, penalty = logits.sum(), peer.penalty()
+    (loss if penalty is None else loss + penalty).backward()
+    assert peer.captures and all(parameter.grad.device.type == "meta" for parameter in peer.parameters())
+
+
 def test_edges_point_to_the_node_that_looks():
     edges = edges_of(likes(inverse=False))
     assert [0, 11] in edges.T.tolist() and [11, 0] not in edges.T.tolist()  # 11 likes 0, so 11 looks at 0

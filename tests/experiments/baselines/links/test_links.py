@@ -76,6 +76,15 @@ def test_an_epoch_has_every_pair_at_most_once_and_negatives_for_each_step():
     assert torch.equal(batches["edge_type"].flatten(), seen + 10) and torch.equal(batches["context"].flatten(), seen + 20)
 
 
+@pytest.mark.parametrize("kind", WALKERS.values())
+def test_a_walkers_step_makes_no_tensor_elsewhere_and_never_waits_for_the_host(kind):
+    layers = Layers.of(typed_edges(clubs()), torch.device("cpu"))
+    model = kind(layers, 8, torch.ones(NUM_NODES), torch.Generator().manual_seed(0)).to("meta")
+    batch, negatives = (torch.empty(size, dtype=torch.int64, device="meta") for size in (4, 5))
+    model(batch, batch, batch, negatives).backward()
+    assert all(parameter.grad.device.type == "meta" for parameter in model.parameters())
+
+
 def test_a_pair_is_contrasted_with_the_negatives_of_its_step():
     #   e = (1, 0), (0, 2)   contexts: own (3, 1), (1, 1)   negatives (1, 0), (0, −1)
     #   true 3, 2            false 1, 0 and 0, −2
