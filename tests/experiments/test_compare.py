@@ -14,6 +14,7 @@ from gatas.experiments.baselines import PEERS, Recipe
 from gatas.experiments.compare import StaleError, chosen, compare, difference, path_of, render, row
 from gatas.experiments.contenders import check_models, contender
 from gatas.experiments.measuring import PeakMemory
+from gatas.training.loop import fit_models
 from tests.tasks.toys import camps, labelled_graphs, likes
 
 OWN = "tests.experiments.test_compare:Constant"
@@ -90,7 +91,7 @@ def test_a_peer_that_diverges_becomes_a_row_and_the_rest_goes_on(quick, tmp_path
 
 
 def test_seeds_that_do_not_fit_into_memory_together_are_trained_in_smaller_parts(quick, tmp_path, monkeypatch):
-    whole = comparing.fit_models
+    whole = fit_models
 
     def at_most_two(models, *given, **more):
         if len(models) > 2:
