@@ -5,7 +5,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -99,10 +99,8 @@ def run_model(
         given = contender(name, dataset, config)
         found = stored(path, {**found, "settings": plain(given.settings)})
         missing = [seed for seed in seeds if seed not in {run["seed"] for run in found["runs"]}]
-        size = at_once if missing and given.vmaps else 1
-        for start in range(0, len(missing), size):
+        for runs, session in in_parts(given, missing, at_once, where):
             found.pop("error", None)
-            runs, session = trained(given, missing[start : start + size], where)
             found["runs"] += runs
             found["sessions"].append(session)
             write(path, found)
@@ -111,10 +109,35 @@ def run_model(
     except Exception as error:  # whatever a model of others raises: out of memory, shapes, a loss that is no number
         found["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         write(path, found)
-        gc.collect()
-        if where.type == "cuda":
-            torch.cuda.empty_cache()
+        free(where)
     return found
+
+
+def in_parts(
+    given: Contender, seeds: Sequence[int], at_once: int, device: torch.device
+) -> Iterator[tuple[list[dict[str, Any]], dict[str, Any]]]:
+    """Some seeds in one program after another; half as many from where they do not fit into memory."""
+    size = at_once if seeds and given.vmaps else 1
+    while seeds:
+        size, result = min(size, len(seeds)), None
+        try:
+            result = trained(given, seeds[:size], device)
+        except torch.OutOfMemoryError:
+            if size == 1:
+                raise
+        if result is None:  # only here is nothing held by the exception any more
+            size //= 2
+            free(device)
+            continue
+        yield result
+        seeds = seeds[size:]
+
+
+def free(device: torch.device) -> None:
+    """Give back what a failed training has held."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
 
 
 def trained(given: Contender, seeds: Sequence[int], device: torch.device) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -28,6 +28,7 @@ from gatas.training.stopping import EarlyStopping
 FORMAT = 1
 UNIMPORTANT = {"epochs", "checkpoint_seconds", "keep_checkpoints"}
 """Settings that may change between a training and its resumption, as they change nothing that was done."""
+STOPPING = ("best", "best_epoch", "last_epoch", "highest", "hopeful_epoch")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Checkpoints:
                 for name, tensor in learner.state().items():
                     tensor.copy_(tensors[name])
             for name, values in content["stopping"].items():
-                setattr(stopping, name, [tuple(value) for value in values] if name == "best" else values)
+                setattr(stopping, name, [tuple(value) for value in values] if name in ("best", "highest") else values)
             history.extend(self._history(path, content["epoch"]))
             return Position(content["epoch"], content["batch"], tensors["total"])
         self._cut_history(0)
@@ -127,7 +128,7 @@ class Checkpoints:
         content = {
             "format": FORMAT,
             "identity": self.identity,
-            "stopping": {name: getattr(stopping, name) for name in ("best", "best_epoch", "last_epoch")},
+            "stopping": {name: getattr(stopping, name) for name in STOPPING},
             "epoch": position.epoch,
             "batch": position.batch,
         }

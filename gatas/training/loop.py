@@ -177,7 +177,7 @@ class Session:
     def __post_init__(self) -> None:
         self.config, self.task = self.learner.config, self.learner.task
         self.validates = "valid" in self.task.splits
-        self.stopping = EarlyStopping(self.learner.num_models, self.config.patience)
+        self.stopping = EarlyStopping(self.learner.num_models, self.config.patience, either=self.config.monitor == "either")
         self.program, self.rows = self.learner, self.stopping.at_work
 
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
@@ -256,7 +256,7 @@ class Session:
         measured = self.task.monitor(self.program.predict("valid"), "valid")
         columns = {f"valid_{name}": values.tolist() for name, values in measured.items()}
         scores: list[tuple[float, ...]] = [(-loss,) for loss in columns["valid_loss"]]
-        if self.config.monitor == "metric":  # of equal ones the smaller loss
+        if self.config.monitor != "loss":  # of equal ones the smaller loss
             scores = [(metric, *score) for metric, score in zip(columns[f"valid_{self.task.metric}"], scores, strict=True)]
         self.program.keep_best(self.stopping.report(epoch, dict(zip(self.rows, scores, strict=True))))
         return columns

@@ -119,7 +119,7 @@ def epochs_left(entry: Entry) -> tuple[int, int]:
     most = entry["epochs"] - epoch - 1
     if not any(name.startswith("valid_") for name in entry):
         return most, most
-    waiting = [best for best, last in zip(stopping.best_epoch, stopping.last_epoch, strict=True) if last < 0]
+    waiting = [stopping.waits_since(model) for model, last in enumerate(stopping.last_epoch) if last < 0]
     if not waiting:
         return 0, 0
     return min(most, max(waiting) + stopping.patience - epoch), most

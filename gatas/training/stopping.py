@@ -8,18 +8,27 @@ Score = tuple[float, ...]
 
 @dataclass
 class EarlyStopping:
-    """For M models that learn at once, each with its own end."""
+    """For M models that learn at once, each with its own end.
+
+    Patience counts from the best score; with `either` from the last time that any number of a score was as good as ever, since
+    a validation loss may still fall where accuracy stands still, or the other way round.
+    """
 
     num_models: int
     patience: int
+    either: bool = False
     best: list[Score] = field(default_factory=list)
     best_epoch: list[int] = field(default_factory=list)
     last_epoch: list[int] = field(default_factory=list)  # where each stopped; -1 while it learns
+    highest: list[Score] = field(default_factory=list)  # number by number
+    hopeful_epoch: list[int] = field(default_factory=list)  # when one of them was last reached
 
     def __post_init__(self) -> None:
         self.best = [tuple(score) for score in self.best] or [(-float("inf"),)] * self.num_models
         self.best_epoch = self.best_epoch or [-1] * self.num_models
         self.last_epoch = self.last_epoch or [-1] * self.num_models
+        self.highest = [tuple(score) for score in self.highest] or [()] * self.num_models
+        self.hopeful_epoch = self.hopeful_epoch or [-1] * self.num_models
 
     @property
     def done(self) -> bool:
@@ -42,6 +51,18 @@ class EarlyStopping:
             improved.append(better)
             if better:
                 self.best[model], self.best_epoch[model] = score, epoch
-            elif self.last_epoch[model] < 0 and epoch - self.best_epoch[model] >= self.patience:
+            if self.either:
+                self._hope(model, epoch, score)
+            if self.last_epoch[model] < 0 and epoch - self.waits_since(model) >= self.patience:
                 self.last_epoch[model] = epoch
         return improved
+
+    def waits_since(self, model: int) -> int:
+        """The epoch that patience counts from."""
+        return max(self.best_epoch[model], self.hopeful_epoch[model])
+
+    def _hope(self, model: int, epoch: int, score: Score) -> None:
+        highest = self.highest[model] or (-float("inf"),) * len(score)
+        if any(number >= high for number, high in zip(score, highest, strict=True)):
+            self.hopeful_epoch[model] = epoch
+        self.highest[model] = tuple(max(high, number) for number, high in zip(score, highest, strict=True))

@@ -14,6 +14,7 @@ from gatas.experiments.baselines import PEERS, Recipe
 from gatas.experiments.compare import StaleError, chosen, compare, difference, path_of, render, row
 from gatas.experiments.contenders import check_models, contender
 from gatas.experiments.measuring import PeakMemory
+from gatas.training.loop import fit_models
 from tests.tasks.toys import camps, labelled_graphs, likes
 
 OWN = "tests.experiments.test_compare:Constant"
@@ -78,6 +79,29 @@ def test_a_model_that_raises_becomes_a_row_and_the_rest_goes_on(quick, tmp_path)
     assert len(read(tmp_path, "camps", "gcn")["runs"]) == 1
     lines = [line for line in table.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
+
+
+def test_a_peer_that_diverges_becomes_a_row_and_the_rest_goes_on(quick, tmp_path, monkeypatch):
+    model, training = PEERS["mlp"].recipes["cora"]
+    wild = Recipe(model, training.model_copy(update={"learning_rate": 1e38}))
+    monkeypatch.setattr(PEERS["mlp"], "recipes", {"cora": wild})
+    table = compare(["camps"], ["mlp", "gcn"], tmp_path, seeds=2, device="cpu")
+    assert "| mlp | TrainingError: " in table and "seed 0" in table and "Try a smaller learning_rate. | – |" in table
+    assert len(read(tmp_path, "camps", "gcn")["runs"]) == 2
+
+
+def test_seeds_that_do_not_fit_into_memory_together_are_trained_in_smaller_parts(quick, tmp_path, monkeypatch):
+    whole = fit_models
+
+    def at_most_two(models, *given, **more):
+        if len(models) > 2:
+            raise torch.OutOfMemoryError("too many")
+        return whole(models, *given, **more)
+
+    monkeypatch.setattr(comparing, "fit_models", at_most_two)
+    compare(["camps"], ["gcn"], tmp_path, seeds=5, device="cpu")
+    found = read(tmp_path, "camps", "gcn")
+    assert [one["seeds"] for one in found["sessions"]] == [[0, 1], [2, 3], [4]] and "error" not in found
 
 
 def test_what_failed_is_tried_again(quick, tmp_path, monkeypatch):

@@ -44,3 +44,17 @@ def test_only_the_models_that_are_told_of_can_improve_or_stop():
     stopping.report(0, {0: (0.5,), 1: (0.5,), 2: (0.5,)})
     assert stopping.report(1, {0: (0.4,), 2: (0.6,)}) == [False, True]
     assert stopping.last_epoch == [1, -1, -1] and stopping.best_epoch == [0, 0, 1]
+
+
+def test_with_either_a_number_as_good_as_ever_keeps_a_model_going():
+    #   accuracy   0.5   0.6   0.4   0.6   0.5   0.5        best: epoch 1, the loss decides against epoch 3
+    #   −loss     −2.0  −1.0  −0.9  −1.5  −1.0  −1.0        as good as ever: epochs 0 to 3, so that 5 is the last
+    scores: list[Score] = [(0.5, -2.0), (0.6, -1.0), (0.4, -0.9), (0.6, -1.5), (0.5, -1.0), (0.5, -1.0)]
+    stopping, strict = EarlyStopping(1, patience=2, either=True), EarlyStopping(1, patience=2)
+    for epoch, score in enumerate(scores):
+        assert not stopping.done
+        stopping.report(epoch, {0: score})
+        strict.report(epoch, {0: score})
+    assert (stopping.best_epoch, stopping.last_epoch) == ([1], [5])
+    assert (strict.best_epoch, strict.last_epoch) == ([1], [3])
+    assert stopping.waits_since(0) == 3 and strict.waits_since(0) == 1

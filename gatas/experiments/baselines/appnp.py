@@ -1,7 +1,7 @@
 """APPNP: Gasteiger, Bojchevski & Günnemann, "Predict then propagate" (2019).
 
-Settings are those of the paper's §5 and github.com/gasteigerjo/ppnp, whose patience counts from the last improvement of either
-loss or accuracy: here of the loss, as accuracy stands still for long.
+Settings are those of the paper's §5 and github.com/gasteigerjo/ppnp, early stopping too: patience counts from the last time
+that validation loss or accuracy was as good as ever, and the best accuracy is kept, of equal ones the smaller loss.
 """
 
 from typing import ClassVar
@@ -21,7 +21,7 @@ class APPNP(Peer):
         CITATIONS,
         Recipe(
             {"rows_sum_to_one": True, "hidden_size": 64, "num_steps": 10, "teleport": 0.1, "dropout": 0.5},
-            trained(learning_rate=0.01, l2=5e-3, epochs=10_000, patience=100, monitor="loss"),
+            trained(learning_rate=0.01, l2=5e-3, epochs=10_000, patience=100, monitor="either"),
         ),
     )
 
@@ -37,7 +37,7 @@ class APPNP(Peer):
         return normalised
 
     def logits(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
-        x = F.relu(self.first(F.dropout(x, self.dropout, self.training)))
+        x = F.relu(self.first(x))
         x = self.second(F.dropout(x, self.dropout, self.training))
         start = x
         for _ in range(self.num_steps):

@@ -1,7 +1,9 @@
 """GAT: Veličković et al., "Graph attention networks" (2018).
 
-Settings are those of the paper's §3.3 and github.com/PetarV-/GAT; for PPI the linear shortcuts are those of PyG's
-examples/ppi.py, and a step sees one graph instead of two.
+Settings are those of the paper's §3.3 and github.com/PetarV-/GAT, whose patience also counts from the last time that
+validation loss or accuracy was as good as ever. That code keeps the epoch where both are, here the best accuracy is kept, of
+equal ones the smaller loss; and it drops projected features once more, which PyG's layer does not. For PPI the linear shortcuts
+are those of PyG's examples/ppi.py, and a step sees one graph instead of two.
 """
 
 from itertools import pairwise
@@ -15,6 +17,7 @@ from torch_geometric.utils import add_remaining_self_loops
 from gatas.experiments.baselines.peer import Peer, Recipe, Recipes, trained
 
 CITATION = {"rows_sum_to_one": True, "hidden_sizes": (8,), "num_heads": (8, 1), "dropout": 0.6}
+STOPPING = {"epochs": 100_000, "patience": 100, "monitor": "either"}
 
 
 class GAT(Peer):
@@ -22,13 +25,11 @@ class GAT(Peer):
 
     layer: ClassVar[Any] = GATConv
     recipes: ClassVar[Recipes] = {
-        **dict.fromkeys(
-            ("cora", "citeseer"), Recipe(CITATION, trained(learning_rate=0.005, l2=5e-4, epochs=100_000, patience=100))
-        ),
-        "pubmed": Recipe({**CITATION, "num_heads": (8, 8)}, trained(learning_rate=0.01, l2=1e-3, epochs=100_000, patience=100)),
+        **dict.fromkeys(("cora", "citeseer"), Recipe(CITATION, trained(learning_rate=0.005, l2=5e-4, **STOPPING))),
+        "pubmed": Recipe({**CITATION, "num_heads": (8, 8)}, trained(learning_rate=0.01, l2=1e-3, **STOPPING)),
         "ppi": Recipe(
             {"hidden_sizes": (256, 256), "num_heads": (4, 4, 6), "dropout": 0.0, "shortcuts": True},
-            trained(learning_rate=0.005, by_graph=True, epochs=100_000, patience=100),
+            trained(learning_rate=0.005, by_graph=True, **STOPPING),
         ),
     }
 
@@ -52,9 +53,8 @@ class GAT(Peer):
 
     def logits(self, x: Tensor, edges: Tensor, values: None) -> Tensor:
         for number, layer in enumerate(self.layers):
-            x = F.dropout(x, self.dropout, self.training)
             out = layer(x, edges)
             if self.shortcuts:
                 out = out + self.shortcuts[number](x)
-            x = out if number == len(self.layers) - 1 else F.elu(out)
+            x = out if number == len(self.layers) - 1 else F.dropout(F.elu(out), self.dropout, self.training)
         return x

@@ -39,7 +39,7 @@ class GCN(Peer):
         return normalised
 
     def logits(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
-        x = F.relu(self.first(F.dropout(x, self.dropout, self.training), edges, values))
+        x = F.relu(self.first(x, edges, values))
         logits: Tensor = self.second(F.dropout(x, self.dropout, self.training), edges, values)
         return logits
 

@@ -1,6 +1,7 @@
 """GCNII: Chen et al., "Simple and deep graph convolutional networks" (2020).
 
-Settings are those of the paper's Table 4 and github.com/chennnM/GCNII; for PPI it is GCNII*, with residuals, one graph a step.
+Settings and starting values are those of the paper's Table 4 and github.com/chennnM/GCNII; for PPI it is GCNII*, with
+residuals, one graph a step.
 """
 
 from typing import Any, ClassVar
@@ -44,13 +45,15 @@ class GCNII(Peer):
         self.layers = nn.ModuleList(
             [GCN2Conv(hidden_size, initial, decay, layer=number + 1, **options) for number in range(num_layers)]
         )
+        for weight in self.layers.parameters():
+            nn.init.uniform_(weight, -(hidden_size**-0.5), hidden_size**-0.5)
 
     def prepared(self, edges: Tensor, num_nodes: int) -> tuple[Tensor, Tensor | None]:
         normalised: tuple[Tensor, Tensor] = gcn_norm(edges, num_nodes=num_nodes)
         return normalised
 
     def logits(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
-        first = x = F.relu(self.first(F.dropout(x, self.dropout, self.training)))
+        first = x = F.relu(self.first(x))
         for layer in self.layers:
             out = layer(F.dropout(x, self.dropout, self.training), first, edges, values)
             x = F.relu(out + x if self.starred else out)

@@ -40,8 +40,8 @@ class MLP(Peer):
 
     def logits(self, x: Tensor, edges: Tensor, values: None) -> Tensor:
         for layer in self.layers[:-1]:
-            x = F.relu(layer(F.dropout(x, self.dropout, self.training)))
-        logits: Tensor = self.layers[-1](F.dropout(x, self.dropout, self.training))
+            x = F.dropout(F.relu(layer(x)), self.dropout, self.training)
+        logits: Tensor = self.layers[-1](x)
         return logits
 
     def l2_share(self, name: str) -> float:

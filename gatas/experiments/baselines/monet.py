@@ -49,6 +49,6 @@ class MoNet(Peer):
         first, second = (
             (layer, torch.tanh(projection(values))) for layer, projection in zip(self.layers, self.projections, strict=True)
         )
-        x = F.relu(first[0](F.dropout(x, self.dropout, self.training), edges, first[1]))
+        x = F.relu(first[0](x, edges, first[1]))
         logits: Tensor = second[0](F.dropout(x, self.dropout, self.training), edges, second[1])
         return logits

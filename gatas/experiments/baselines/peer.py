@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch_geometric.utils import coalesce
 
 from gatas.datasets import Dataset
@@ -49,7 +50,11 @@ class Peer(Learnable):
     build: Callable[..., None]
     """Makes the layers."""
 
+    dropout: float
+    """Of features, and of whatever else a peer drops."""
+
     features: Tensor  # (N, feature_size)
+    filled: Tensor  # where features, row after row, are not 0
     edges: Tensor  # (2, E) from a neighbour to the node that looks at it, in the order of the latter
     edge_values: Tensor | None  # (E, …) what the layers want to know of each
 
@@ -63,6 +68,7 @@ class Peer(Learnable):
             total = features.sum(1, keepdims=True)
             features = features / np.where(total > 0, total, 1)
         self.register_buffer("features", torch.tensor(features, dtype=torch.float32), persistent=False)
+        self.register_buffer("filled", self.features.flatten().nonzero().squeeze(1), persistent=False)
         edges, values = self.prepared(edges_of(dataset), dataset.graph.num_nodes)
         order = edges[1].argsort(stable=True)
         self.register_buffer("edges", edges[:, order], persistent=False)
@@ -81,7 +87,7 @@ class Peer(Learnable):
         return edges, None
 
     def logits(self, x: Tensor, edges: Tensor, values: Any) -> Tensor:
-        """(n, num_classes) of n nodes with features `x`."""
+        """(n, num_classes) of n nodes with features `x`, of which some have been dropped."""
         raise NotImplementedError
 
     def reset(self, seed: int) -> None:
@@ -95,12 +101,20 @@ class Peer(Learnable):
     ) -> Tensor:
         """(B, num_classes) logits; nothing is sampled, so `draw` and `mode` change nothing."""
         if first_node is None:
-            return self.logits(self.features, self.edges, self.edge_values)[target]
+            return self.logits(self.dropped_features(), self.edges, self.edge_values)[target]
         first = int(first_node[0])
         end = self.ends[first]
         own = slice(self.starts[first], self.starts[end])
         values = None if self.edge_values is None else self.edge_values[own]
-        return self.logits(self.features[first:end], self.edges[:, own] - first, values)[target - first]
+        x = F.dropout(self.features[first:end], self.dropout, self.training)
+        return self.logits(x, self.edges[:, own] - first, values)[target - first]
+
+    def dropped_features(self) -> Tensor:
+        """Features after dropout, which is drawn for those that are not 0 alone: of a bag of words that is one in a hundred."""
+        if not self.training or not self.dropout:
+            return self.features
+        kept = F.dropout(self.features.flatten()[self.filled], self.dropout)
+        return torch.zeros_like(self.features).flatten().scatter(0, self.filled, kept).view(self.features.shape)
 
 
 def edges_of(dataset: Dataset) -> Tensor:

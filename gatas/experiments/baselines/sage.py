@@ -1,7 +1,8 @@
 """GraphSAGE with mean aggregation: Hamilton, Ying & Leskovec, "Inductive representation learning on large graphs" (2017).
 
 PPI: two layers of 2 × 128 and a dense one, as in github.com/williamleif/GraphSAGE, but with all neighbours instead of samples.
-The paper has no citations of the public split: settings are those of DGL's examples/pytorch/graphsage.
+The paper has no citations of the public split: settings are those of DGL's examples/pytorch/graphsage, with the mean instead of
+its "gcn" aggregation.
 """
 
 from itertools import pairwise
@@ -39,7 +40,6 @@ class GraphSAGE(Peer):
         self.last = (nn.Linear if ends_dense else ProjectingSAGEConv)(sizes[-1], self.num_classes)
 
     def logits(self, x: Tensor, edges: Tensor, values: None) -> Tensor:
-        x = F.dropout(x, self.dropout, self.training)
         for layer in self.layers:
             x = F.dropout(F.relu(layer(x, edges)), self.dropout, self.training)
         logits: Tensor = self.last(x) if self.ends_dense else self.last(x, edges)

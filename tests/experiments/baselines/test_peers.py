@@ -105,6 +105,47 @@ def test_rows_of_features_can_be_made_to_sum_to_one():
     assert torch.equal(scaled.features[~positive], peer.features[~positive])
 
 
+def test_only_features_that_are_there_are_dropped_each_on_its_own():
+    peer, _ = made("mlp", camps(), dropout=0.25)
+    assert torch.equal(peer.eval().dropped_features(), peer.features)
+    filled = peer.features != 0
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        dropped = torch.stack([peer.train().dropped_features() for _ in range(1000)])
+    kept = dropped != 0
+    torch.testing.assert_close(dropped, kept * peer.features / 0.75)
+    often = kept.float().mean(0)[filled]
+    assert not kept[:, ~filled].any() and ((often - 0.75).abs() < 5 * (0.1875 / 1000) ** 0.5).all()
+
+
+def test_peers_side_by_side_drop_different_features():
+    peer, _ = made("mlp", camps(), dropout=0.5)
+    drop = torch.vmap(lambda _: peer.train().dropped_features(), randomness="different")
+    first, second = drop(torch.zeros(2))
+    assert not torch.equal(first, second)
+
+
+def test_gcnii_starts_within_the_bound_of_its_authors():
+    peer, _ = made("gcnii", camps())
+    largest = max(float(layer.weight1.detach().abs().max()) for layer in peer.layers)
+    assert 0.9 / 4 < largest <= 1 / 4  # 1 / √16
+
+
+@pytest.mark.parametrize("name", ["gat", "gatv2", "appnp"])
+def test_patience_of_some_counts_from_either_loss_or_accuracy(name):
+    assert {PEERS[name].recipes[data].training.monitor for data in CITATIONS} == {"either"}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_step_makes_no_tensor_elsewhere_and_never_waits_for_the_host(name):
+    peer, _ = made(name, camps())
+    peer.to("meta").train()  # has no values to wait for, and mixes with no other device
+    logits = peer(torch.empty(4, dtype=torch.int64, device="meta"))
+    loss, penalty = logits.sum(), peer.penalty()
+    (loss if penalty is None else loss + penalty).backward()
+    assert peer.captures and all(parameter.grad.device.type == "meta" for parameter in peer.parameters())
+
+
 def test_edges_point_to_the_node_that_looks():
     edges = edges_of(likes(inverse=False))
     assert [0, 11] in edges.T.tolist() and [11, 0] not in edges.T.tolist()  # 11 likes 0, so 11 looks at 0

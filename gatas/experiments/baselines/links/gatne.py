@@ -3,9 +3,8 @@
 Cen et al. (KDD 2019); sizes and starting values as in the authors' code (THUDM/GATNE, src/main.py): edge embeddings of 10
 dimensions, attention of 20, 10 neighbours a type. The loss is theirs too, TensorFlow's `nce_loss`: contexts have a bias, and
 the logarithm of how often a node is drawn as a negative is subtracted. (Their src/main_pytorch.py leaves both out; DGL's run
-of it has a ROC-AUC of 76.29 on Twitter, the paper 92.30.) There the negatives are five for a whole batch of 64; here every
-pair has its own, in larger batches and at another rate, not yet chosen on data. Neighbours are drawn once, with replacement;
-there, where a node has fewer than 10, each is taken at least once.
+of it has a ROC-AUC of 76.29 on Twitter, the paper 92.30.) The negatives of a step may repeat; there they are distinct.
+Neighbours are drawn once, with replacement; there, where a node has fewer than 10, each is taken at least once.
 """
 
 import torch

@@ -7,15 +7,16 @@ import pytest
 import torch
 from pytest import approx
 
-from gatas.errors import ConfigError
+from gatas.errors import ConfigError, TrainingError
 from gatas.experiments.baselines.links import LINK_PEERS, fit_link_peer, run_link_peer
 from gatas.experiments.baselines.links.decoders import Bilinear, DistMult
 from gatas.experiments.baselines.links.edges import typed_edges
 from gatas.experiments.baselines.links.encoders import GAT, GCN, RGCN
 from gatas.experiments.baselines.links.gatne import GATNE
+from gatas.experiments.baselines.links.mne import MNE
 from gatas.experiments.baselines.links.mve import MVE
 from gatas.experiments.baselines.links.runs import WALKERS
-from gatas.experiments.baselines.links.skipgram import cumulative_noise, of_type, thresholds, transformed
+from gatas.experiments.baselines.links.skipgram import Settings, cumulative_noise, of_type, shuffled, thresholds, transformed
 from gatas.experiments.baselines.links.walks import Layers
 from gatas.training.config import Config
 from gatas.training.loop import fit_models
@@ -23,7 +24,7 @@ from tests.experiments.baselines.links.toys import NUM_NODES, clubs
 from tests.tasks.toys import likes
 
 QUICK: dict[str, Any] = {"device": "cpu", "size": 16, "epochs": 12, "batch_size": 100, "learning_rate": 0.03}
-WALKS: dict[str, Any] = {"epochs": 5, "num_walks": 3, "batch_size": 300}
+WALKS: dict[str, Any] = {"epochs": 5, "num_walks": 3, "batch_size": 64, "learning_rate": 0.01}
 
 
 def settings_of(name):
@@ -58,6 +59,42 @@ def test_peers_of_several_seeds_learn_side_by_side(kind):
     assert all(run.metrics["valid"]["roc_auc"] > 0.6 for run in runs)
     one, other = (run.model.state_dict()["embedding"] for run in runs)
     assert not torch.equal(one, other)
+
+
+def test_walkers_that_diverge_say_so_in_one_line():
+    with pytest.raises(TrainingError, match=r"the loss became .* in epoch \d, seed 4\. Try a smaller learning_rate\.$"):
+        fit_link_peer("mne", clubs(), 4, **{**QUICK, **WALKS, "learning_rate": 1e38})
+
+
+def test_an_epoch_has_every_pair_at_most_once_and_negatives_for_each_step():
+    pairs = torch.arange(30).view(3, 10)
+    settings = Settings(batch_size=4, num_negatives=2)
+    batches = shuffled(pairs, torch.tensor([0.0, 1.0]).double(), settings, torch.Generator().manual_seed(0))
+    assert batches["centre"].shape == (2, 4) and batches["negatives"].tolist() == [[1, 1]] * 2
+    seen = batches["centre"].flatten()
+    assert len(seen.unique()) == 8
+    assert torch.equal(batches["edge_type"].flatten(), seen + 10) and torch.equal(batches["context"].flatten(), seen + 20)
+
+
+@pytest.mark.parametrize("kind", WALKERS.values())
+def test_a_walkers_step_makes_no_tensor_elsewhere_and_never_waits_for_the_host(kind):
+    layers = Layers.of(typed_edges(clubs()), torch.device("cpu"))
+    model = kind(layers, 8, torch.ones(NUM_NODES), torch.Generator().manual_seed(0)).to("meta")
+    batch, negatives = (torch.empty(size, dtype=torch.int64, device="meta") for size in (4, 5))
+    model(batch, batch, batch, negatives).backward()
+    assert all(parameter.grad.device.type == "meta" for parameter in model.parameters())
+
+
+def test_a_pair_is_contrasted_with_the_negatives_of_its_step():
+    #   e = (1, 0), (0, 2)   contexts: own (3, 1), (1, 1)   negatives (1, 0), (0, −1)
+    #   true 3, 2            false 1, 0 and 0, −2
+    layers = Layers.of(typed_edges(likes()), torch.device("cpu"))
+    model = MNE(layers, 2, torch.ones(12), torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        model.context[:4] = torch.tensor([[3.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, -1.0]])
+    loss = model.contrast(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 1]), torch.tensor([2, 3]))
+    terms = [np.log1p(np.exp(-true)) for true in (3, 2)] + [np.log1p(np.exp(false)) for false in (1, 0, 0, -2)]
+    assert loss.item() == approx(sum(terms) / 2)
 
 
 def test_an_unknown_peer_is_refused_with_those_there_are():
