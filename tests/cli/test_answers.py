@@ -98,7 +98,9 @@ def test_new_nodes_come_from_files(gatas, kinship_folder, digits_folder, tmp_pat
     assert code == 0 and {row["source"] for row in json.loads(out)} == {"zoe"}
     code, out, _ = gatas("embed", kinship_folder, "--new-edges", tmp_path / "edges.csv", "--out", tmp_path / "emb.parquet")
     assert code == 0 and pq.read_table(tmp_path / "emb.parquet")["id"].to_pylist() == ["zoe"]
-    image = np.asarray(load_dataset("digits").features[0])
+    features = load_dataset("digits").features
+    assert isinstance(features, np.ndarray)
+    image = features[0]
     header = ",".join(["id", *(f"pixel{number}" for number in range(64))])
     (tmp_path / "nodes.csv").write_text(f"{header}\n1797,{','.join(map(str, image))}\n")
     (tmp_path / "alike.csv").write_text("source,target\n1797,0\n")
