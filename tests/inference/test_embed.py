@@ -89,7 +89,7 @@ def test_unknown_numbers_are_refused_with_the_range(ring_run, node):
 
 
 def test_a_parquet_file_has_ids_embeddings_and_the_fingerprint(camp_run, tmp_path):
-    heard: list[int] = []
+    heard: list[float] = []
     path = tmp_path / "emb.parquet"
     assert write_embeddings(camp_run.model, path, batch_size=7, progress=heard.append) == 30
     table, fingerprint = pq.read_table(path), model_fingerprint(camp_run.model)
