@@ -2,8 +2,8 @@
 
 Pseudo-coordinates are degrees^(−1/2) of both ends (their §5.2). Their code is not public: sizes are those of DGL's
 examples/pytorch/monet/citation.py; self-loops, ReLU and dropout of the input are those of GCN, which they compare
-with, and neighbours are averaged as in PyG. Of five variants this was the best on Cora's test data, so that what it gives
-there is flattered: to be chosen anew on validation data before its figures are published.
+with, and neighbours are averaged as in PyG. This variant was first chosen with Cora's test data in view; chosen anew among
+eight by validation data (Cora, 5 seeds each, see docs/peers.md) it is the same.
 """
 
 from itertools import pairwise

@@ -2,7 +2,7 @@
 
 Each edge has one hard-concrete gate (Louizos, Welling & Kingma 2018) for all layers and heads. Settings are those of
 github.com/Yangyeeee/SGAT, from whose code it is also known that gates look at the first head of the first layer. That code
-reads Cora through DGL 0.4, whose `CoraDataset` is not Planetoid's split: it trains on the first 140 papers of the raw file and
+reads Cora through an old DGL, whose `CoraDataset` is not Planetoid's split: it trains on the first 140 of the raw file and
 validates on 300. So its 84.2 % on Cora cannot be compared with ours; Citeseer and Pubmed are the same there.
 """
 

@@ -3,8 +3,8 @@
 Settings are those of GATNE (THUDM/GATNE, src/utils.py), by which its paper ran all three: 200 dimensions, 20 walks of length
 10 from each node of each type, a window of 5 (two to either side), steps of 64 pairs that share 5 negatives, Adam at a rate of
 0.001, and early stopping at the best ROC-AUC on validation data after 5 epochs without a better one. So an epoch of Twitter is
-a hundred thousand small steps, which a GPU takes as a CUDA graph. Larger and fewer steps stop too early: validation falls
-before it rises. Scores are cosines, as GATNE evaluates.
+a hundred thousand small steps, which a GPU takes as a CUDA graph. With fewer and larger ones the same patience may end before
+validation, which falls for a while, rises again (docs/peers.md). Scores are cosines, as GATNE evaluates.
 """
 
 import math
