@@ -20,6 +20,7 @@ from gatas.cli import (
     predict,
     report,
     reproduce,
+    serve,
     train,
     transitions,
 )
@@ -48,6 +49,7 @@ app.command()(embed.embed)
 app.command()(predict.predict)
 app.command()(neighbours.neighbours)
 app.command()(explain.explain)
+app.command()(serve.serve)
 
 
 @app.callback()

@@ -22,7 +22,7 @@ from gatas.inference.explanation import Answer, Explanation, Floats, Part, share
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
 from gatas.tasks import LinkPredictor, Model
-from gatas.transitions.paths import path_length, path_name
+from gatas.transitions.paths import path_length, path_name, path_relations
 
 Id = int | str
 Link = tuple[Id, str, Id]
@@ -194,11 +194,13 @@ def _explanation(model: Model, seen: Seen, asked: _Asked | None, mode: Mode, oth
     columns = [seen.probability.cpu().numpy(), seen.weights.mean(1).cpu().numpy(), shares_of(contributions)]
     paths, of_path = np.unique(path, return_inverse=True)
     path_names = [path_name(own, names) for own in paths.tolist()]
+    relations = [tuple(names[relation] for relation in path_relations(own, len(names))) for own in paths.tolist()]
     by_path = _parts(seen, asked, columns, of_path, path_names)
     return Explanation(
         target=model.graph.name(seen.target),
         neighbour=tuple(model.graph.name(node) for node in seen.node.tolist()),
         path=tuple(path_names[k] for k in of_path.tolist()),
+        relations=tuple(relations[k] for k in of_path.tolist()),
         step=step,
         probability=columns[0],
         weights=seen.weights.cpu().numpy(),

@@ -49,6 +49,7 @@ class Explanation:
     target: int | str
     neighbour: tuple[int | str, ...]
     path: tuple[str, ...]
+    relations: tuple[tuple[str, ...], ...]  # of each row's path, first step first
     step: Ints  # (S,)
     probability: Floats  # (S,)      P
     weights: Floats  # (S, K)        α, adds up to 1
@@ -101,6 +102,7 @@ class Explanation:
             {
                 "neighbour": self.neighbour[k],
                 "path": self.path[k],
+                "relations": list(self.relations[k]),
                 "step": int(self.step[k]),
                 **{name: None if column is None else float(column[k]) for name, column in columns.items()},
                 "attention_by_head": self.weights[k].tolist(),

@@ -53,7 +53,11 @@ def score_pairs(
     source, target = nodes_of(view.graph, sources), nodes_of(view.graph, targets)
     if len(source) != len(target):
         raise GatasError(f"{len(source)} sources and {len(target)} targets were given. Give one of each per link.")
-    kind = types_of(view.model.names, edge_types, len(source), "type of link")
+    return score_nodes(view, source, types_of(view.model.names, edge_types, len(source), "type of link"), target, progress)
+
+
+def score_nodes(view: View, source: Ints, kind: Ints, target: Ints, progress: Progress = lambda share: None) -> Links:
+    """The same by their numbers."""
     nodes, place = np.unique(np.concatenate([source, target]), return_inverse=True)
     total = torch.zeros(len(source), dtype=torch.float64, device=view.device)
     for number, draw in enumerate(view.draws):

@@ -60,6 +60,14 @@ class NearestNodes:
         there = found[0] >= 0  # HNSW may find fewer
         return Nearest(names_of(self.graph, found[0][there]), similarities[0][there])
 
+    def nearest_to(self, embedding: NDArray[np.float32], top: int = 10) -> Nearest:
+        """The `top` nodes closest to a representation, such as that of a node which is not in the graph."""
+        direction = embedding / (float(np.linalg.norm(embedding)) or 1.0)
+        asked = np.ascontiguousarray(direction[None], np.float32)
+        similarities, found = self.index.search(asked, min(top, self.graph.num_nodes))
+        there = found[0] >= 0
+        return Nearest(names_of(self.graph, found[0][there]), similarities[0][there])
+
     @property
     def num_checked(self) -> int:
         """Over how many nodes recall is measured."""

@@ -49,7 +49,7 @@ def predict(asked: Model | View, ids: Any, *, batch_size: int = BATCH_SIZE) -> P
     """Classes and their probabilities, of nodes by their ids."""
     view = as_view(asked)
     _check_classifies(view.model)
-    return _predicted(view, nodes_of(view.graph, ids), batch_size)
+    return predict_nodes(view, nodes_of(view.graph, ids), batch_size)
 
 
 def write_predictions(
@@ -60,8 +60,8 @@ def write_predictions(
     _check_classifies(view.model)
     check_suffix(path, TABLES)
     nodes = all_nodes(view.graph) if ids is None else nodes_of(view.graph, ids)
-    tables = (_predicted(view, batch).table() for batch in batches(nodes))
-    write_tables(path, _predicted(view, nodes[:0]).table().schema, counted(tables, len(nodes), progress))
+    tables = (predict_nodes(view, batch).table() for batch in batches(nodes))
+    write_tables(path, predict_nodes(view, nodes[:0]).table().schema, counted(tables, len(nodes), progress))
     return len(nodes)
 
 
@@ -70,7 +70,8 @@ def _check_classifies(model: Model) -> None:
         raise GatasError("the model predicts links, not classes of nodes. Ask for links: predict_links, --pairs or --source.")
 
 
-def _predicted(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> Prediction:
+def predict_nodes(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> Prediction:
+    """The same by their numbers."""
     found = [_probabilities(view, batch) for batch in batches(nodes, batch_size)]
     several = view.model.task == "multi-label node classification"
     together = np.concatenate(found) if found else np.empty((0, len(view.model.names)), np.float32)
