@@ -1,14 +1,14 @@
 """`make_app`: the HTTP API over a model."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from gatas import __version__
@@ -166,14 +166,26 @@ def _add_model(app: FastAPI, desk: Desk) -> None:
         @app.post("/v1/models/reload", tags=["model"], responses={**PROBLEMS, 409: _problem("The new model is of no use")})
         async def reload() -> answers.About:
             """Load the run folder again, or where its link now points to. If that fails, the old model goes on answering."""
-            try:
-                await run_in_threadpool(desk.renew)
-            except Refusal:
-                raise
-            except Exception:
+            error = await _renewed(desk)
+            if error is not None and not isinstance(error, Refusal):
                 text = "the run folder could not be loaded; the log says why. The model that there was goes on answering."
-                raise Refusal(409, "model_refused", text) from None
+                error = Refusal(409, "model_refused", text)
+            if error is not None:
+                raise error
             return _about(desk)
+
+
+async def _renewed(desk: Desk) -> Exception | None:
+    """Wait for a new model, without keeping others waiting."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Exception | None] = loop.create_future()
+    desk.renew_beside(lambda error: _tell(loop, ended, error))
+    return await ended
+
+
+def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[Exception | None], error: Exception | None) -> None:
+    with suppress(RuntimeError):  # the loop may be closed
+        loop.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(error))
 
 
 def _about(desk: Desk) -> answers.About:

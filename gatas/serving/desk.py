@@ -32,10 +32,15 @@ class Desk:
     def ready(self) -> bool:
         return self.served is not None and not self.leaving
 
+    @property
+    def busy(self) -> bool:
+        """Whether a thread is at work still."""
+        return self.renewing.locked() or self.batcher.thread.is_alive()
+
     def open(self) -> None:
         """Begin to load; requests can come already, and are told so."""
         self.batcher.start()
-        threading.Thread(target=self._first_load, name="gatas-load", daemon=True).start()
+        self.renew_beside(self._first_loaded)
 
     def close(self) -> None:
         self.batcher.stop(self.settings.grace_seconds)
@@ -73,11 +78,21 @@ class Desk:
         log("model loaded", model=served.fingerprint, seconds=round(perf_counter() - started, 3))
         return served
 
-    def _first_load(self) -> None:
-        try:
-            self.renew()
-        except Exception as error:
-            self.failure = error
+    def renew_beside(self, done: Callable[[Exception | None], None] = lambda error: None) -> None:
+        """The same in a thread of its own, which says how it went."""
+
+        def work() -> None:
+            try:
+                self.renew()
+            except Exception as error:
+                done(error)
+            else:
+                done(None)
+
+        threading.Thread(target=work, name="gatas-load", daemon=True).start()
+
+    def _first_loaded(self, error: Exception | None) -> None:
+        self.failure = error
 
     def _fingerprint(self) -> str | None:
         return None if self.served is None else self.served.fingerprint

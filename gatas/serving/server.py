@@ -1,10 +1,11 @@
 """`serve`: uvicorn, with signals that end it in good order or bring in a new model."""
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -113,12 +114,7 @@ class Server(uvicorn.Server):
 
     def renew(self) -> None:
         """Load the run folder again, beside what goes on; the log says how it went."""
-
-        def load() -> None:
-            with suppress(Exception):  # is in the log
-                self.desk.renew()
-
-        threading.Thread(target=load, name="gatas-load", daemon=True).start()
+        self.desk.renew_beside()
 
 
 def serve(settings: Settings, load: Callable[[], Served], listening: Callable[[str], None] = lambda address: None) -> None:
@@ -132,3 +128,5 @@ def serve(settings: Settings, load: Callable[[], Served], listening: Callable[[s
     if desk.failure is not None:
         raise desk.failure
     log("ended")
+    if desk.busy:  # a thread that loads a model cannot be stopped, and must not see the interpreter go
+        os._exit(0)

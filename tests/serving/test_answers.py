@@ -1,0 +1,123 @@
+"""Over HTTP comes what the model itself says."""
+
+import numpy as np
+import pytest
+
+from gatas.inference import likeliest_targets, with_new_nodes
+from gatas.inference.predict import predict
+
+
+def post(client, path, **question):
+    answer = client.post(path, json=question)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+NEW = {"ids": ["zoe", "yan"], "features": [[1, 0, 0, 0, 0], [3.5, 0, 1, 0, 0]], "edges": [
+    {"source": "zoe", "target": "a3"}, {"source": "yan", "target": "zoe"}]}  # fmt: skip
+LISTED = (["zoe", "yan"], ["a3", "zoe"])
+
+
+def test_embeddings_are_the_models_to_the_bit(camp_client, camp_model):
+    found = post(camp_client, "/v1/embed", ids=["a3", "a0", "a3"])
+    assert found["ids"] == ["a3", "a0", "a3"]
+    np.testing.assert_array_equal(np.array(found["embeddings"], np.float32), camp_model.embed(["a3", "a0", "a3"]))
+
+
+def test_classes_come_with_probabilities(camp_client, camp_model):
+    found, own = post(camp_client, "/v1/predict", ids=["a7", "a8"]), camp_model.predict(["a7", "a8"])
+    assert found["classes"] == ["even", "odd"] and not found["several"]
+    assert [row["labels"] for row in found["predictions"]] == [[label] for label in own.labels]
+    assert [row["probabilities"] for row in found["predictions"]] == own.probabilities.tolist()
+
+
+def test_links_are_scored(like_client, like_model):
+    pairs = [{"source": 0, "type": "likes", "target": "2"}, {"source": 3, "type": "knows", "target": 4}]
+    rows = post(like_client, "/v1/links", pairs=pairs)["links"]
+    assert [row["probability"] for row in rows] == like_model.predict_links([0, 3], ["likes", "knows"], [2, 4]).tolist()
+    assert [(row["source"], row["type"], row["target"]) for row in rows] == [(0, "likes", 2), (3, "knows", 4)]
+
+
+def test_likeliest_links_are_not_known_yet(like_client, like_model):
+    found = post(like_client, "/v1/links/likeliest", source=0, type="likes", top=3)["links"]
+    assert found == likeliest_targets(like_model, [0], "likes", 3).table().to_pylist()
+
+
+def test_new_nodes_come_with_the_request(camp_client, camp_model):
+    found = post(camp_client, "/v1/embed", new=NEW)
+    own = camp_model.embed_new(NEW["features"], LISTED, ids=NEW["ids"])
+    assert found["ids"] == ["zoe", "yan"]
+    np.testing.assert_array_equal(np.array(found["embeddings"], np.float32), own)
+    view = with_new_nodes(camp_model, NEW["features"], LISTED, ids=NEW["ids"])
+    rows = post(camp_client, "/v1/predict", ids=["a3", "zoe"], new=NEW)["predictions"]
+    assert [row["probabilities"] for row in rows] == predict(view, ["a3", "zoe"]).probabilities.tolist()
+    assert post(camp_client, "/v1/predict", ids=["a3"])["predictions"][0] != rows[0]  # its new edge is gone again
+
+
+def test_new_nodes_may_have_links_and_neighbours(like_client, camp_client):
+    new = {"ids": [12], "edges": [{"source": 12, "type": "likes", "target": 0}]}
+    row = post(like_client, "/v1/links", pairs=[{"source": 12, "type": "likes", "target": 1}], new=new)["links"][0]
+    assert row["source"] == 12 and 0 < row["probability"] < 1
+    assert len(post(like_client, "/v1/links/likeliest", source=12, type="likes", top=2, new=new)["links"]) == 2
+    near = post(camp_client, "/v1/neighbours", id="zoe", top=3, new=NEW)["neighbours"]
+    assert len(near) == 3 and near[0]["similarity"] >= near[1]["similarity"]
+
+
+def test_an_explanation_has_all_that_a_page_shows(camp_client, camp_model):
+    found, own = post(camp_client, "/v1/explain", id="a5", top=4), camp_model.explain("a5")
+    assert found["target"] == "a5" and found["other"] is None and len(found["rows"]) == min(4, len(own))
+    assert found["answer"]["name"] == own.answer.name and found["depth_coefficients"] == own.depth_coefficients.tolist()
+    assert found["prediction"] == post(camp_client, "/v1/predict", ids=["a5"])["predictions"][0]
+    row = found["rows"][0]
+    assert row["neighbour"] == own.neighbour[0] and row["path"] == " → ".join(row["relations"])
+    assert {"probability", "attention", "share", "effect", "probability_without", "step"} <= set(row)
+    assert post(camp_client, "/v1/explain", id="a5", answer="odd", mode="all")["answer"]["name"] == "odd"
+
+
+def test_a_link_is_explained_from_both_ends(like_client):
+    found = post(like_client, "/v1/explain", source=0, type="likes", target=2)
+    assert (found["target"], found["other"]["target"], found["prediction"]) == (0, 2, None)
+    assert found["answer"]["name"] == "likes" and found["classes"] == ["likes", "knows"]
+    assert post(like_client, "/v1/explain", id=0)["answer"] is None
+
+
+def test_nearest_nodes_are_those_with_the_most_similar_vectors(camp_client, camp_model):
+    rows = camp_model.embed([f"a{node}" for node in range(30)]).astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    order = [f"a{node}" for node in np.argsort(-(rows @ rows[4])) if node != 4]
+    found = post(camp_client, "/v1/neighbours", id="a4", top=3)
+    assert [row["id"] for row in found["neighbours"]] == order[:3] and found["method"] == "exact"
+
+
+@pytest.mark.parametrize(
+    ("query", "limit", "ids", "more"),
+    [("A1", 3, ["a1", "a10", "a11"], True), ("9", 20, ["a9", "a19", "a29"], False), ("x", 20, [], False), ("a29", 1, ["a29"], False)],
+)  # fmt: skip
+def test_ids_are_searched_for_by_how_they_begin_and_by_what_they_contain(camp_client, query, limit, ids, more):
+    found = camp_client.get("/v1/nodes", params={"query": query, "limit": limit}).json()
+    assert (found["ids"], found["more"]) == (ids, more)
+
+
+def test_numbered_nodes_are_searched_for_too(like_client):
+    assert like_client.get("/v1/nodes?query=1").json()["ids"] == [1, 10, 11]
+
+
+def test_the_model_describes_itself(camp_client, like_client):
+    about = camp_client.get("/v1/model").json()
+    assert (about["task"], about["names"], about["num_nodes"]) == ("node classification", ["even", "odd"], 30)
+    assert about["num_features"] == 5 and about["first_ids"][:2] == ["a0", "a1"] and about["limits"]["max_ids"] == 1000
+    assert like_client.get("/v1/model").json()["edge_types"] == ["likes", "knows", "likes⁻¹", "knows⁻¹"]
+
+
+def test_the_page_is_shown_where_there_is_one(camp_model, tmp_path, monkeypatch):
+    from gatas.serving import app
+    from gatas.serving.served import Served
+    from tests.serving.conftest import ready
+
+    (tmp_path / "index.html").write_text("<h1>explorer</h1>")
+    monkeypatch.setattr(app, "PAGE", tmp_path)
+    with ready(Served(camp_model, "off")) as client:
+        answer = client.get("/")
+        assert answer.text == "<h1>explorer</h1>" and answer.headers["content-type"].startswith("text/html")
+        assert client.get("/nothing.js").json()["code"] == "not_found"
+        assert client.get("/v1/model").status_code == 200
