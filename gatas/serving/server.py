@@ -73,6 +73,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
+        self.loop = asyncio.get_running_loop()
         log("listening", address=self.address)
         self.listening(self.address)
 
@@ -107,7 +108,7 @@ class Server(uvicorn.Server):
             return
         log("ending")
         self.desk.leaving = True
-        asyncio.get_running_loop().call_later(self.desk.settings.notice_seconds, self._stop)
+        self.loop.call_later(self.desk.settings.notice_seconds, self._stop)
 
     def _stop(self) -> None:
         self.should_exit = True

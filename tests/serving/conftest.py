@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -13,7 +14,14 @@ from gatas.serving.settings import Settings
 from tests.inference.conftest import trained, with_names
 from tests.tasks.toys import camps, classifier, likes, predictor
 
-WAIT = 60
+WAIT = 100
+
+
+class Client(httpx.Client):
+    """Knows what is behind the server, too."""
+
+    desk: Desk
+    leave: Any
 
 
 @contextmanager
@@ -26,8 +34,9 @@ def running(load, **settings):
     thread.start()
     assert started.wait(WAIT)
     try:
-        with httpx.Client(base_url=server.address, timeout=WAIT) as client:
+        with Client(base_url=server.address, timeout=WAIT, limits=httpx.Limits(), verify=False) as client:
             client.desk = desk
+            client.leave = lambda: server.loop.call_soon_threadsafe(server.leave)
             yield client
     finally:
         server.should_exit = True

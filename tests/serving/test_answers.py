@@ -2,14 +2,27 @@
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from gatas.inference import likeliest_targets, with_new_nodes
 from gatas.inference.predict import predict
+from gatas.serving import answers
+
+DESCRIBED: dict[str, type[BaseModel]] = {
+    "/v1/embed": answers.Embeddings,
+    "/v1/predict": answers.Classes,
+    "/v1/links": answers.ScoredLinks,
+    "/v1/links/likeliest": answers.ScoredLinks,
+    "/v1/explain": answers.Explained,
+    "/v1/neighbours": answers.Nearest,
+}
 
 
 def post(client, path, **question):
+    """The answer, which is as it is described, no more and no less."""
     answer = client.post(path, json=question)
     assert answer.status_code == 200, answer.text
+    assert DESCRIBED[path].model_validate(answer.json()).model_dump() == answer.json()
     return answer.json()
 
 
@@ -91,8 +104,13 @@ def test_nearest_nodes_are_those_with_the_most_similar_vectors(camp_client, camp
 
 @pytest.mark.parametrize(
     ("query", "limit", "ids", "more"),
-    [("A1", 3, ["a1", "a10", "a11"], True), ("9", 20, ["a9", "a19", "a29"], False), ("x", 20, [], False), ("a29", 1, ["a29"], False)],
-)  # fmt: skip
+    [
+        ("A1", 3, ["a1", "a10", "a11"], True),
+        ("9", 20, ["a9", "a19", "a29"], False),
+        ("x", 20, [], False),
+        ("a29", 1, ["a29"], False),
+    ],
+)
 def test_ids_are_searched_for_by_how_they_begin_and_by_what_they_contain(camp_client, query, limit, ids, more):
     found = camp_client.get("/v1/nodes", params={"query": query, "limit": limit}).json()
     assert (found["ids"], found["more"]) == (ids, more)

@@ -1,0 +1,125 @@
+"""How many requests does `gatas serve` answer in a second, how long does one wait, and does memory grow?
+
+    python -m benchmarks.serving RUN [--requests 10000] [--seconds 10]
+
+Server and clients share this machine. A client asks as soon as it is answered, over a connection that it keeps.
+"""
+
+import argparse
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from itertools import count
+from time import perf_counter
+from typing import Any
+
+import httpx
+import numpy as np
+import psutil
+
+from benchmarks.report import Report
+
+CLIENTS = (1, 8, 32)
+QUESTIONS = {
+    "/v1/embed, 1 id": ("/v1/embed", lambda node: {"ids": [node]}),
+    "/v1/predict, 10 ids": ("/v1/predict", lambda node: {"ids": [(node + 97 * k) % NUM_NODES for k in range(10)]}),
+    "/v1/explain": ("/v1/explain", lambda node: {"id": node, "top": 20}),
+    "/v1/neighbours": ("/v1/neighbours", lambda node: {"id": node}),
+}
+NUM_NODES = 1797
+"""Of digits, which are asked for one after another."""
+
+
+async def ask(address: str, question: str, clients: int, seconds: float, requests: int | None = None) -> list[float]:
+    """Seconds that each request took, all of them answered."""
+    path, body = QUESTIONS[question]
+    times, numbers, end = list[float](), count(), perf_counter() + seconds
+    limits = httpx.Limits(max_connections=clients)
+
+    async def client(http: httpx.AsyncClient) -> None:
+        while perf_counter() < end if requests is None else len(times) + clients <= requests:
+            started = perf_counter()
+            answer = await http.post(path, json=body(next(numbers) * 31 % NUM_NODES))
+            answer.raise_for_status()
+            times.append(perf_counter() - started)
+
+    async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits, verify=False) as http:
+        await asyncio.gather(*(client(http) for _ in range(clients)))
+    return times
+
+
+def measure(report: Report, address: str, seconds: float) -> None:
+    rows = []
+    for question in QUESTIONS:
+        asyncio.run(ask(address, question, 1, 1.0))  # warm
+        for clients in CLIENTS:
+            before, started = batches(address), perf_counter()
+            times = asyncio.run(ask(address, question, clients, seconds))
+            rate = len(times) / (perf_counter() - started)
+            calls, answered = (now - then for now, then in zip(batches(address), before, strict=True))
+            p50, p99 = (f"{1e3 * float(np.quantile(times, share)):.1f}" for share in (0.5, 0.99))
+            rows.append([question, clients, f"{rate:.0f}", p50, p99, f"{answered / calls:.1f}"])
+    report.table(["question", "clients", "requests/s", "p50, ms", "p99, ms", "requests per batch"], rows)
+
+
+def batches(address: str) -> tuple[float, float]:
+    """How often the model was asked, and by how many requests."""
+    lines = httpx.get(f"{address}/metrics", verify=False).text.splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if line.startswith("gatas_batch_size_"))
+    return float(values["gatas_batch_size_count"]), float(values["gatas_batch_size_sum"])
+
+
+def grow(report: Report, address: str, process: psutil.Process, requests: int) -> None:
+    """Memory before and after many requests, by 8 clients."""
+    asyncio.run(ask(address, "/v1/embed, 1 id", 8, 0, 1000))
+    held = [process.memory_info().rss]
+    for _ in range(2):
+        asyncio.run(ask(address, "/v1/embed, 1 id", 8, 0, requests // 2))
+        held.append(process.memory_info().rss)
+    mib = [f"{size / 2**20:.1f}" for size in held]
+    report.add(
+        f"After 1,000 requests the server held {mib[0]} MiB, after {requests // 2:,} more {mib[1]}, and after {requests:,} "
+        f"{mib[2]}: {(held[2] - held[0]) / 2**20:+.1f} MiB."
+    )
+
+
+def main() -> None:
+    arguments = parse()
+    report = Report("serving", "Requests answered over HTTP", ("torch", "fastapi", "uvicorn", "httpx"))
+    load = f"load average {psutil.getloadavg()[0]:.0f} on {psutil.cpu_count()} cores"
+    report.add(f"- the machine is shared: other jobs ran beside it, {load}; server and clients share it too")
+    command = [sys.executable, "-c", "from gatas.cli import main; main()", "serve", arguments.run, "--port", "0"]
+    started = perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[2].rstrip(";")
+        about = wait_for(address)
+        process = psutil.Process(server.pid)
+        report.add(f"- model: {about['num_nodes']:,} nodes, {about['num_edges']:,} edges, {about['task']}, vectors of "
+                   f"{about['embedding_size']}; ready after {perf_counter() - started:.1f} s")  # fmt: skip
+        measure(report, address, arguments.seconds)
+        grow(report, address, process, arguments.requests)
+        server.send_signal(signal.SIGTERM)
+        report.add(f"\nIt ended with code {server.wait()}.")
+    report.write()
+
+
+def wait_for(address: str) -> Any:
+    """What the server says of its model, once it is loaded."""
+    while httpx.get(f"{address}/v2/health/ready", verify=False).status_code != 200:
+        pass
+    return json.loads(httpx.get(f"{address}/v1/model", verify=False).text)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", help="the folder of a run of digits")
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each row")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The API is versioned: what it promises is written down, and fuzzed.
+
+python -m tests.serving.test_openapi        writes down what it promises now
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatas.serving.app import make_app
+from gatas.serving.desk import Desk
+from gatas.serving.settings import Settings
+
+SNAPSHOT = Path(__file__).parent / "openapi.json"
+
+
+def description():
+    def load():
+        raise AssertionError("nothing is asked")
+
+    return make_app(Desk(Settings(), load)).openapi()
+
+
+def test_the_api_is_the_one_that_is_written_down():
+    """A change that is meant: python -m tests.serving.test_openapi, and a line in the changelog."""
+    assert description() == json.loads(SNAPSHOT.read_text())
+
+
+def test_every_answer_and_every_problem_is_described():
+    paths = description()["paths"]
+    assert {"/v1/embed", "/v1/predict", "/v1/links", "/v1/explain", "/v1/neighbours", "/v1/nodes", "/metrics"} <= set(paths)
+    for path, methods in paths.items():
+        for operation in methods.values():
+            assert operation["description"], path
+            if path.startswith("/v1/"):
+                refs = [operation["responses"][code]["content"]["application/json"]["schema"] for code in ("422", "429", "503")]
+                assert all(ref == {"$ref": "#/components/schemas/Problem"} for ref in refs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["camp_client", "like_client"])
+def test_schemathesis_finds_nothing(request, client, tmp_path):
+    """Requests of every kind, by and against the description: no 5xx, and every answer is one that is described."""
+    address = request.getfixturevalue(client).base_url
+    command = [
+        sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run",
+        f"{address}/openapi.json", "--max-examples", "15", "--seed", "1",
+        "--phases", "examples,coverage,fuzzing", "--exclude-checks", "positive_data_acceptance",
+        "--suppress-health-check", "all", "--generation-database", "none", "--no-color",
+    ]  # fmt: skip
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(json.dumps(description(), indent=1, ensure_ascii=False) + "\n")
