@@ -248,4 +248,4 @@ async def _invalid(request: Request, error: Exception) -> Response:
 def _place(problem: Any) -> str:
     """Such as `ids.3`; a name that is not known is not repeated."""
     parts = problem["loc"][1:-1] if problem["type"] == "extra_forbidden" else problem["loc"][1:]
-    return ".".join(str(part) for part in parts) or "body"
+    return ".".join(str(part) for part in parts if not str(part).startswith("constrained-")) or "body"
