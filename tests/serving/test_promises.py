@@ -58,6 +58,10 @@ def counted(client, name, **labels):
     return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
 
 
+def in_progress(client):
+    return client.desk.metrics.in_progress.collect()[0].samples[0].value
+
+
 # 1. Live is not ready.
 
 
@@ -102,7 +106,7 @@ def test_requests_in_progress_are_answered_when_the_server_ends(gate):
     with ready(gate.served, max_waiting=250, max_requests=300) as client:
         answers = [later(lambda node=node: embed(client, f"a{node % 30}"))
                    for node in range(200)]  # fmt: skip
-        until(lambda: sum(gate.batches) and client.desk.metrics.in_progress.collect()[0].samples[0].value == 200)
+        until(lambda: in_progress(client) == 200)
         client.leave()
         until(lambda: refused(client))
         gate.opened.set()
@@ -400,7 +404,7 @@ def test_headers_that_trickle_in_are_given_up(camp_model, monkeypatch, sent):
 def test_requests_in_progress_are_bounded_before_their_bodies_are_read(gate):
     with ready(gate.served, max_requests=2) as client:
         waiting = [later(lambda: embed(client, "a0")) for _ in range(2)]
-        until(lambda: gate.asked.is_set() and len(client.desk.batcher.waiting) == 1)
+        until(lambda: in_progress(client) == 2)
         answer = embed(client, "a1")
         assert (answer.status_code, answer.json()["code"]) == (429, "busy") and int(answer.headers["retry-after"]) >= 1
         gate.opened.set()
