@@ -20,7 +20,17 @@ UNLIMITED = "/v1/models/reload"
 DISCARDED = 64 * 2**20
 """Bytes of a body that is too large which are still read, so that its sender hears why."""
 CLIENT_GONE = 499
-COMMON_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+PAGE_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The explorer needs no more than its own files and this server, and stands in nobody's frame."""
+COMMON_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", PAGE_POLICY),
+    (b"referrer-policy", b"no-referrer"),
+]
 
 
 class Gone(Exception):  # noqa: N818

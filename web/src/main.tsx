@@ -1,0 +1,106 @@
+/** The explorer: a trained model's answers, and what they rest on. */
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type View, go, toLink, toNode, toPair, useView } from "./address";
+import type { About, Id } from "./answers";
+import { ask, onOtherModel } from "./api";
+import { asCount, counted } from "./numbers";
+import { Search } from "./search";
+import { LinkView, NodeView, PairView } from "./views";
+import { Answer, useAnswer } from "./waiting";
+
+function App() {
+  const view = useView();
+  const about = useAnswer((asking) => ask<About>("v1/model", null, asking), []);
+  useEffect(() => onOtherModel(about.again), [about.again]);
+  return (
+    <>
+      <header>
+        <h1><a href="#">gatas explorer</a></h1>
+        {about.value && <p class="note">{summary(about.value)}</p>}
+      </header>
+      <main>
+        <Answer of={about} what="the model">{(found) => <><Controls about={found} view={view} /><Shown about={found} view={view} /></>}</Answer>
+      </main>
+    </>
+  );
+}
+
+function summary(about: About): string {
+  const links = about.task.includes("link");
+  const names = counted(about.names.length, links ? "type" : "class").replace("classs", "classes");
+  return `${links ? "Predicts links" : "Predicts classes of nodes"} (${names}) · ${counted(about.num_nodes, "node")}, ${counted(about.num_edges, "edge")} · model ${about.model.slice(0, 12)}`;
+}
+
+/** The node of a view that others are set beside. */
+function firstOf(view: View): string | undefined {
+  return view.kind === "node" ? view.node : view.kind === "pair" ? view.first : view.kind === "link" ? view.source : undefined;
+}
+
+function Controls({ about, view }: { about: About; view: View }) {
+  const links = about.task.includes("link");
+  const [type, setType] = useState("");
+  const first = firstOf(view);
+  const beside = (id: Id) => first !== undefined && go(type ? toLink(first, type, id) : toPair(first, id));
+  return (
+    <div class="controls">
+      <Search label="Node" hint="Search by id" chosen={(id) => go(toNode(id))} />
+      {first !== undefined && (
+        <>
+          {links && (
+            <label>
+              Then
+              <select value={type} onChange={(event) => setType(event.currentTarget.value)}>
+                <option value="">compare</option>
+                {about.names.map((name) => <option key={name} value={name}>explain the link {name}</option>)}
+              </select>
+            </label>
+          )}
+          <Search label={type ? `from ${first} to` : `Compare ${first} with`} hint="A second id" chosen={beside} />
+          <Share key={location.hash} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Share() {
+  const [said, setSaid] = useState("");
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      setSaid("Copied");
+    } catch {
+      setSaid(location.href); // pages that do not come over HTTPS may not write there
+    }
+  }
+  return (
+    <p class="share">
+      <button type="button" onClick={copy}>Copy address</button> <span class="note" role="status">{said}</span>
+    </p>
+  );
+}
+
+function Shown({ about, view }: { about: About; view: View }) {
+  if (view.kind === "node") return <NodeView about={about} {...view} />;
+  if (view.kind === "pair") return <PairView about={about} {...view} />;
+  if (view.kind === "link") return <LinkView about={about} {...view} />;
+  return <Start about={about} />;
+}
+
+function Start({ about }: { about: About }) {
+  useEffect(() => {
+    document.title = "gatas explorer";
+  }, []);
+  if (!about.num_nodes) return <p>The model's graph has no nodes.</p>;
+  return (
+    <>
+      <p>Search for a node by its id to see what the model says of it, and which neighbours, over which typed paths, this rests on. Or begin with one of {asCount(about.num_nodes)}:</p>
+      <ul class="ids">
+        {about.first_ids.map((id) => <li key={id}><a href={toNode(id)}>{id}</a></li>)}
+      </ul>
+    </>
+  );
+}
+
+render(<App />, document.body);

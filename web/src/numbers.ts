@@ -1,0 +1,11 @@
+/** Numbers as people read them. */
+
+const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1, minimumFractionDigits: 1 });
+const whole = new Intl.NumberFormat("en");
+const signed = new Intl.NumberFormat("en", { signDisplay: "exceptZero", minimumFractionDigits: 3, maximumFractionDigits: 3 });
+
+export const asPercent = (value: number) => percent.format(value).replace("-", "−");
+export const asCount = (value: number) => whole.format(value);
+export const asEffect = (value: number | null) => (value === null ? "–" : signed.format(value).replace("-", "−"));
+export const asSteps = (step: number) => (step === 0 ? "itself" : step === 1 ? "1 step" : `${step} steps`);
+export const counted = (count: number, noun: string) => `${asCount(count)} ${noun}${count === 1 ? "" : "s"}`;

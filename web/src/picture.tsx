@@ -1,0 +1,169 @@
+/** A neighbourhood: rings are steps, a line is a row, coloured by its typed path and as wide as its attention. */
+import { curveBasis, line, pointRadial } from "d3-shape";
+import type { RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { go, toNode } from "./address";
+import type { End, Id, Row } from "./answers";
+import { type Colours, colourOf } from "./colours";
+import { asPercent, asSteps } from "./numbers";
+
+const SHOWN = 24;
+const WIDEST = 12;
+const CENTRE = 16;
+const LABEL = 16; // characters
+
+export interface Lit {
+  row: Row | null;
+  light: (row: Row | null) => void;
+}
+
+interface Props extends Lit {
+  end: End;
+  colours: Colours;
+  marked?: Id;
+}
+
+interface Spot {
+  id: Id;
+  angle: number;
+  step: number;
+  rows: Row[];
+}
+
+export function Picture({ end, colours, marked, row: lit, light }: Props) {
+  const [frame, width] = useWidth();
+  const room = Math.min(96, width * 0.22);
+  const radius = Math.max(40, Math.min(width / 2 - room, 250));
+  const numSteps = Math.max(1, end.depth_coefficients.length - 1);
+  const distance = (step: number) => CENTRE + ((radius - CENTRE) * step) / numSteps;
+  const spots = arranged(end.rows, colours);
+  const shown = spots.flatMap((spot) => spot.rows);
+  const most = Math.max(...end.rows.map((row) => row.attention), 1e-9);
+  const self = end.rows.find((row) => row.step === 0);
+  const height = 2 * (radius + room * 0.9);
+  return (
+    <div ref={frame} class="picture">
+      {width > 0 && (
+        <svg
+          width={width}
+          height={height}
+          viewBox={`${-width / 2} ${-height / 2} ${width} ${height}`}
+          role="img"
+          aria-label={`The neighbourhood of ${end.target}; the table lists the same rows.`}
+        >
+          {end.depths.map((_, step) => step > 0 && <circle key={step} class="ring" r={distance(step)} />)}
+          {spots.map((spot) => (
+            <Lines key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} most={most} lit={lit} light={light} />
+          ))}
+          <circle
+            class={`centre ${self && self === lit ? "lit" : ""}`}
+            r={CENTRE}
+            stroke-width={1 + (self ? (WIDEST / 2) * (self.attention / most) : 0)}
+            onPointerEnter={() => self && light(self)}
+            onPointerLeave={() => light(null)}
+          />
+          {spots.map((spot) => (
+            <Dot key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} marked={spot.id === marked} lit={lit} light={light} />
+          ))}
+          {end.depths.map((part, step) => step > 0 && (
+            <text key={step} class="caption" y={distance(step)} dy=".35em">{`${asSteps(step)}: ${asPercent(part.attention)}`}</text>
+          ))}
+          <text class="caption name" y={-CENTRE - 6}>{short(end.target)}</text>
+        </svg>
+      )}
+      <p class="note">
+        {shown.length + (self ? 1 : 0) < end.num_rows ? `The ${shown.length + (self ? 1 : 0)} most attended to of ${end.num_rows} rows. ` : ""}
+        Rings are steps; lines are as wide as their attention.
+        {end.answer && ` Filled dots speak for “${end.answer.name}”, open ones against it.`}
+      </p>
+    </div>
+  );
+}
+
+interface SpotProps {
+  spot: Spot;
+  distance: number;
+  colours: Colours;
+  lit: Row | null;
+  light: Lit["light"];
+}
+
+function Lines({ spot, distance, colours, most, lit, light }: SpotProps & { most: number }) {
+  return (
+    <>
+      {spot.rows.map((row, place) => (
+        <path
+          key={row.path}
+          class={`line ${colourOf(colours, row)} ${row === lit ? "lit" : lit ? "dim" : ""}`}
+          d={curve(spot.angle, distance, place)}
+          stroke-width={1 + (WIDEST - 1) * (row.attention / most)}
+          onPointerEnter={() => light(row)}
+          onPointerLeave={() => light(null)}
+        />
+      ))}
+    </>
+  );
+}
+
+function Dot({ spot, distance, colours, marked, lit, light }: SpotProps & { marked: boolean }) {
+  const [x, y] = pointRadial(spot.angle, distance);
+  const row = spot.rows[0];
+  const isLit = lit !== null && spot.rows.includes(lit);
+  const left = spot.angle > Math.PI;
+  const turn = (spot.angle * 180) / Math.PI + (left ? 90 : -90);
+  function follow(event: MouseEvent) {
+    const touched = (event as PointerEvent).pointerType === "touch";
+    if (touched && !isLit) light(row); // a finger cannot hover: the first touch shows the row, the second follows it
+    else go(toNode(spot.id));
+  }
+  return (
+    <g
+      class={`dot ${colourOf(colours, row)} ${against(spot) ? "against" : ""} ${isLit ? "lit" : lit ? "dim" : ""} ${marked ? "marked" : ""}`}
+      transform={`translate(${x} ${y})`}
+      onPointerEnter={(event) => event.pointerType === "touch" || light(row)}
+      onPointerLeave={(event) => event.pointerType === "touch" || light(null)}
+      onClick={follow}
+    >
+      <circle class="touch" r={11} />
+      <circle r={5.5} />
+      <text transform={`rotate(${turn})`} x={left ? -10 : 10} dy=".33em" text-anchor={left ? "end" : "start"}>{short(spot.id)}</text>
+    </g>
+  );
+}
+
+const against = (spot: Spot) => spot.rows.reduce((sum, row) => sum + (row.effect ?? 0), 0) < 0;
+
+export function short(id: Id): string {
+  const text = [...String(id)];
+  return text.length > LABEL ? `${text.slice(0, LABEL - 1).join("")}…` : text.join("");
+}
+
+/** Neighbours around the circle, those of a path side by side. */
+function arranged(rows: Row[], colours: Colours): Spot[] {
+  const self = rows.some((row) => row.step === 0) ? 1 : 0;
+  const byNode = new Map<Id, Row[]>();
+  for (const row of rows.slice(0, SHOWN + self)) if (row.step > 0) byNode.set(row.neighbour, [...(byNode.get(row.neighbour) ?? []), row]);
+  const order = [...colours.keys()];
+  const rank = (row: Row) => (order.includes(row.path) ? order.indexOf(row.path) : order.length);
+  const groups = [...byNode].sort(([, one], [, other]) => rank(one[0]) - rank(other[0]));
+  return groups.map(([id, own], place) => ({ id, rows: own, step: own[0].step, angle: (2 * Math.PI * (place + 0.5)) / groups.length }));
+}
+
+/** Straight for the first row of a neighbour, bent for others. */
+function curve(angle: number, distance: number, place: number): string {
+  const bend = Math.ceil(place / 2) * (place % 2 ? 1 : -1) * 0.35;
+  const middle = pointRadial(angle + bend, distance / 2);
+  const points = [pointRadial(angle, CENTRE), ...(place ? [middle] : []), pointRadial(angle, distance)];
+  return line().curve(curveBasis)(points) ?? "";
+}
+
+function useWidth(): [RefObject<HTMLDivElement | null>, number] {
+  const frame = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const watch = new ResizeObserver(([entry]) => setWidth(Math.round(entry.contentRect.width)));
+    watch.observe(frame.current!);
+    return () => watch.disconnect();
+  }, []);
+  return [frame, width];
+}

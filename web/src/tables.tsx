@@ -1,0 +1,211 @@
+/** Tables: the rows of an explanation, sums by path and by depth, classes, nearest nodes. */
+import { useState } from "preact/hooks";
+import { toClass, toNode, toPair } from "./address";
+import type { About, End, Explained, Id, Nearest, Row } from "./answers";
+import { ask } from "./api";
+import { type Colours, colourOf } from "./colours";
+import { asCount, asEffect, asPercent, asSteps, counted } from "./numbers";
+import type { Lit } from "./picture";
+import { Answer, useAnswer } from "./waiting";
+
+const FIRST = 10;
+const MOST_CLASSES = 12;
+
+export function Bar({ value, colour = "" }: { value: number; colour?: string }) {
+  return (
+    <svg class={`bar ${colour}`} viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect width="100" height="8" class="trough" />
+      <rect width={100 * Math.min(1, Math.max(0, value))} height="8" />
+    </svg>
+  );
+}
+
+/** Arrow keys go from row to row. */
+function step(event: KeyboardEvent) {
+  const links = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("tbody a")];
+  const place = links.indexOf(document.activeElement as HTMLElement);
+  const next = { ArrowDown: place + 1, ArrowUp: place - 1 }[event.key];
+  if (place < 0 || next === undefined || !links[next]) return;
+  event.preventDefault();
+  links[next].focus();
+}
+
+export function Rows({ end, colours, shared, row: lit, light }: { end: End; colours: Colours; shared?: Set<Id> } & Lit) {
+  const [all, setAll] = useState(false);
+  const rows = all ? end.rows : end.rows.slice(0, FIRST);
+  const rest = end.num_rows - end.rows.length;
+  return (
+    <section>
+      <h3>Contributions</h3>
+      <p class="note">
+        {counted(end.num_rows, "row")} of {counted(end.num_candidates, "candidate")}, {asPercent(end.coverage)} of P.{" "}
+        {end.answer && `Effect: the log-odds of “${end.answer.name}” that would be lost without the row.`}
+      </p>
+      <div class="table" onKeyDown={step}>
+        <table>
+          <thead>
+            <tr>
+              <th>neighbour</th><th>typed path</th><th class="number">attention</th>
+              {end.answer && <th class="number">effect</th>}
+              <th class="number">share</th><th class="number">P</th>
+            </tr>
+          </thead>
+          <tbody onPointerLeave={() => light(null)}>
+            {rows.map((row) => <OneRow key={`${row.neighbour} ${row.path}`} {...{ end, row, colours, shared, lit, light }} />)}
+          </tbody>
+        </table>
+      </div>
+      {end.rows.length > FIRST && (
+        <button type="button" onClick={() => setAll(!all)}>{all ? `First ${FIRST} rows` : `All ${end.rows.length} rows`}</button>
+      )}
+      {all && rest > 0 && <p class="note">{asCount(rest)} more that are less attended to are not sent.</p>}
+    </section>
+  );
+}
+
+interface OneRowProps {
+  end: End;
+  row: Row;
+  colours: Colours;
+  shared?: Set<Id>;
+  lit: Row | null;
+  light: Lit["light"];
+}
+
+function OneRow({ end, row, colours, shared, lit, light }: OneRowProps) {
+  return (
+    <tr class={row === lit ? "lit" : undefined} onPointerEnter={() => light(row)} onFocusCapture={() => light(row)} onBlurCapture={() => light(null)}>
+      <td class="id">
+        {row.step === 0 ? "itself" : <a href={toNode(row.neighbour)}>{row.neighbour}</a>}
+        {shared?.has(row.neighbour) && <span class="shared" title="of both nodes"> ∩</span>}
+      </td>
+      <td><Swatch colour={colourOf(colours, row)} />{row.step === 0 ? "–" : row.path}</td>
+      <td class="number">{asPercent(row.attention)}</td>
+      {end.answer && <td class="number">{asEffect(row.effect)}</td>}
+      <td class="number">{asPercent(row.share)}</td>
+      <td class="number">{asPercent(row.probability)}</td>
+    </tr>
+  );
+}
+
+export function Swatch({ colour }: { colour: string }) {
+  return <svg class={`swatch ${colour}`} viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="2" /></svg>;
+}
+
+/** A row in words, for hovering and for fingers. */
+export function Told({ row, answer }: { row: Row | null; answer: End["answer"] }) {
+  if (!row) return <p class="told note">Hover over a line, or go through the table, to read its row.</p>;
+  const without = answer && row.probability_without !== null ? `, without it ${answer.name} is at ${asPercent(row.probability_without)}` : "";
+  return (
+    <p class="told">
+      <strong>{row.step === 0 ? "itself" : row.neighbour}</strong>
+      {row.step > 0 && ` over ${row.path}`}: attention {asPercent(row.attention)}, P {asPercent(row.probability)}, share {asPercent(row.share)}
+      {row.effect !== null && `, effect ${asEffect(row.effect)}`}
+      {without}.
+    </p>
+  );
+}
+
+export function Paths({ end, colours }: { end: End; colours: Colours }) {
+  const parts = end.paths.slice(0, 10);
+  return (
+    <section>
+      <h3>By typed path</h3>
+      <div class="table">
+        <table>
+          <thead><tr><th>typed path</th><th class="number">rows</th><th class="number">attention</th>{end.answer && <th class="number">effect</th>}</tr></thead>
+          <tbody>
+            {parts.map((part) => (
+              <tr key={part.name}>
+                <td><Swatch colour={colours.get(part.name) ?? (part.name === "self" ? "path-self" : "path-other")} />{part.name === "self" ? "itself" : part.name}</td>
+                <td class="number">{part.num_rows}</td>
+                <td class="number">{asPercent(part.attention)}</td>
+                {end.answer && <td class="number">{asEffect(part.effect)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {end.paths.length > parts.length && <p class="note">{end.paths.length - parts.length} more.</p>}
+    </section>
+  );
+}
+
+export function Depths({ end }: { end: End }) {
+  return (
+    <section>
+      <h3>Learned depth</h3>
+      <div class="table">
+        <table>
+          <thead><tr><th>depth</th><th class="number">q</th><th aria-hidden="true" /><th class="number">attention</th></tr></thead>
+          <tbody>
+            {end.depth_coefficients.map((q, step) => (
+              <tr key={step}>
+                <td>{asSteps(step)}</td>
+                <td class="number">{asPercent(q)}</td>
+                <td class="bars"><Bar value={q} /></td>
+                <td class="number">{end.depths[step] ? asPercent(end.depths[step].attention) : "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="note">q is how much each depth is drawn from; the model learned it.</p>
+    </section>
+  );
+}
+
+export function Classes({ explained, node, answer }: { explained: Explained; node: Id; answer?: string }) {
+  const { prediction, classes } = explained;
+  if (!prediction) return null;
+  const ranked = prediction.probabilities.map((probability, place) => ({ name: classes[place], probability }));
+  ranked.sort((one, other) => other.probability - one.probability);
+  const shown = answer ?? explained.answer?.name;
+  return (
+    <section>
+      <h3>Prediction</h3>
+      <p class="answer">
+        {prediction.labels.length ? prediction.labels.join(", ") : "no class"}
+        {prediction.labels.length === 1 && <span class="note"> {asPercent(ranked[0].probability)}</span>}
+      </p>
+      <table class="classes">
+        <tbody>
+          {ranked.slice(0, MOST_CLASSES).map(({ name, probability }) => (
+            <tr key={name}>
+              <td class="id"><a href={toClass(node, name)} aria-current={name === shown}>{name}</a></td>
+              <td class="bars"><Bar value={probability} /></td>
+              <td class="number">{asPercent(probability)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="note">Below: what “{shown}” rests on. Choose a class to see what it would rest on.</p>
+    </section>
+  );
+}
+
+export function NearestNodes({ node, about }: { node: Id; about: About }) {
+  const top = Math.min(8, about.limits.max_rows);
+  const nearest = useAnswer((asking) => ask<Nearest>("v1/neighbours", { id: String(node), top }, asking), [node, about.model]);
+  return (
+    <section>
+      <h3>Nearest nodes</h3>
+      <p class="note">By the cosine between representations.</p>
+      <Answer of={nearest} what="nearest nodes" asked={[node]}>
+        {({ neighbours }) => (
+          <table>
+            <tbody>
+              {neighbours.map(({ id, similarity }) => (
+                <tr key={id}>
+                  <td class="id"><a href={toNode(id)}>{id}</a></td>
+                  <td class="number">{similarity.toFixed(3)}</td>
+                  <td><a href={toPair(node, id)} aria-label={`Compare with ${id}`}>compare</a></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Answer>
+    </section>
+  );
+}

@@ -1,0 +1,222 @@
+/** What an address shows: a node, two nodes side by side, a link. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { go, toLink, toLinks, toNode, toPair } from "./address";
+import type { About, Embeddings, End, Explained, Id, Link, Row } from "./answers";
+import { type Asking, ask } from "./api";
+import { type Colours, coloursOf } from "./colours";
+import { asPercent } from "./numbers";
+import { Picture } from "./picture";
+import { Bar, Classes, Depths, NearestNodes, Paths, Rows, Told } from "./tables";
+import { Answer, useAnswer } from "./waiting";
+
+const ROWS = 100;
+const MOST_TYPES = 20;
+
+const predictsLinks = (about: About) => about.task.includes("link");
+
+const explain = (about: About, question: object, asking: Asking) =>
+  ask<Explained>("v1/explain", { ...question, top: Math.min(ROWS, about.limits.max_rows) }, asking);
+
+/** Takes the focus when another view comes, so that the keyboard goes on from there. */
+let begun = false;
+function Heading({ children, title }: { children: ComponentChildren; title: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} – gatas explorer`;
+    if (begun) heading.current?.focus();
+    begun = true;
+  }, [title]);
+  return <h2 ref={heading} tabIndex={-1}>{children}</h2>;
+}
+
+export function NodeView({ about, node, answer, links }: { about: About; node: string; answer?: string; links?: string }) {
+  const question = answer === undefined ? { id: node } : { id: node, answer };
+  const explained = useAnswer((asking) => explain(about, question, asking), [node, answer, about.model]);
+  return (
+    <Answer of={explained} what="the node" asked={[node]}>
+      {(found) => (
+        <>
+          <Heading title={String(found.target)}>{found.target}</Heading>
+          <Neighbourhood
+            end={found}
+            colours={coloursOf([found])}
+            lead={found.prediction ? <Classes explained={found} node={found.target} /> : <LikelyLinks about={about} node={found.target} type={links} />}
+            tail={about.neighbours === "off" ? null : <NearestNodes about={about} node={found.target} />}
+          />
+        </>
+      )}
+    </Answer>
+  );
+}
+
+interface NeighbourhoodProps {
+  end: End;
+  colours: Colours;
+  lead?: ComponentChildren;
+  tail?: ComponentChildren;
+  marked?: Id;
+  shared?: Set<Id>;
+  narrow?: boolean;
+}
+
+/** A picture and its tables; what is pointed at in one is lit in the other. */
+function Neighbourhood({ end, colours, lead, tail, marked, shared, narrow = false }: NeighbourhoodProps) {
+  const [row, light] = useState<Row | null>(null);
+  return (
+    <div class={narrow ? "end narrow" : "end"}>
+      <div class="lead">{lead}</div>
+      <figure>
+        <Picture {...{ end, colours, marked, row, light }} />
+        <Told row={row} answer={end.answer} />
+      </figure>
+      <div class="rows"><Rows {...{ end, colours, shared, row, light }} /></div>
+      <div class="parts">
+        <Paths end={end} colours={colours} />
+        <Depths end={end} />
+        {tail}
+      </div>
+    </div>
+  );
+}
+
+function LikelyLinks({ about, node, type }: { about: About; node: Id; type?: string }) {
+  const chosen = type !== undefined && about.names.includes(type) ? type : about.names[0];
+  const question = { source: String(node), type: chosen, top: Math.min(8, about.limits.max_rows) };
+  const likely = useAnswer((asking) => ask<{ links: Link[] }>("v1/links/likeliest", question, asking), [node, chosen, about.model]);
+  return (
+    <section>
+      <h3>Likely links</h3>
+      <p>
+        <label>
+          Of type{" "}
+          <select value={chosen} onChange={(event) => go(toLinks(node, event.currentTarget.value))}>
+            {about.names.map((name) => <option key={name}>{name}</option>)}
+          </select>
+        </label>
+      </p>
+      <Answer of={likely} what="likely links" asked={[node]}>
+        {({ links }) => (links.length ? <LinkTable links={links} shown={(link) => link.target} /> : <p class="note">None that is not known already.</p>)}
+      </Answer>
+      <p class="note">That the graph does not have. Choose one to see what it rests on.</p>
+    </section>
+  );
+}
+
+function LinkTable({ links, shown, current }: { links: Link[]; shown: (link: Link) => Id; current?: string }) {
+  return (
+    <table class="classes">
+      <tbody>
+        {links.map((link) => (
+          <tr key={`${link.type} ${link.target}`}>
+            <td class="id"><a href={toLink(link.source, link.type, link.target)} aria-current={link.type === current}>{shown(link)}</a></td>
+            <td class="bars"><Bar value={link.probability} /></td>
+            <td class="number">{asPercent(link.probability)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Links of every type between two nodes. */
+function LinksBetween({ about, source, target, current }: { about: About; source: Id; target: Id; current?: string }) {
+  const pairs = about.names.slice(0, MOST_TYPES).map((type) => ({ source: String(source), type, target: String(target) }));
+  const scored = useAnswer((asking) => ask<{ links: Link[] }>("v1/links", { pairs }, asking), [source, target, about.model]);
+  return (
+    <section>
+      <h3>{source} → {target}</h3>
+      <Answer of={scored} what="links" asked={[source, target]}>
+        {({ links }) => <LinkTable links={links} shown={(link) => link.type} current={current} />}
+      </Answer>
+    </section>
+  );
+}
+
+export function PairView({ about, first, second }: { about: About; first: string; second: string }) {
+  const both = useAnswer(
+    (asking) => Promise.all([explain(about, { id: first }, asking), explain(about, { id: second }, asking), similarity(first, second, asking)]),
+    [first, second, about.model],
+  );
+  return (
+    <Answer of={both} what="both nodes" asked={[first, second]}>
+      {([one, other, alike]) => {
+        const colours = coloursOf([one, other]);
+        const shared = inBoth(one, other);
+        return (
+          <>
+            <Heading title={`${one.target} and ${other.target}`}>
+              <a href={toNode(one.target)}>{one.target}</a> and <a href={toNode(other.target)}>{other.target}</a>
+            </Heading>
+            <p>
+              The cosine between their representations is <strong>{alike.toFixed(3)}</strong>.{" "}
+              {shared.size ? `They look at ${shared.size} ${shared.size === 1 ? "node" : "nodes"} in common, marked ∩.` : "They look at no node in common."}{" "}
+              <a href={toPair(other.target, one.target)}>Swap</a>
+            </p>
+            {predictsLinks(about) && (
+              <div class="between">
+                <LinksBetween about={about} source={one.target} target={other.target} />
+                <LinksBetween about={about} source={other.target} target={one.target} />
+              </div>
+            )}
+            <div class="pair">
+              {[one, other].map((end, side) => (
+                <article key={side}>
+                  <h2><a href={toNode(end.target)}>{end.target}</a></h2>
+                  <Neighbourhood narrow end={end} colours={colours} shared={shared} marked={[other, one][side].target}
+                    lead={<Classes explained={end} node={end.target} />} />
+                </article>
+              ))}
+            </div>
+          </>
+        );
+      }}
+    </Answer>
+  );
+}
+
+function inBoth(one: End, other: End): Set<Id> {
+  const ids = new Set(other.rows.map((row) => row.neighbour));
+  return new Set(one.rows.map((row) => row.neighbour).filter((id) => ids.has(id)));
+}
+
+async function similarity(first: string, second: string, asking: Asking): Promise<number> {
+  const { embeddings } = await ask<Embeddings>("v1/embed", { ids: [first, second] }, asking);
+  const product = (one: number[], other: number[]) => one.reduce((sum, value, place) => sum + value * other[place], 0);
+  const [one, other] = embeddings;
+  return product(one, other) / Math.sqrt(product(one, one) * product(other, other) || 1);
+}
+
+export function LinkView({ about, source, type, target }: { about: About; source: string; type: string; target: string }) {
+  const explained = useAnswer((asking) => explain(about, { source, type, target }, asking), [source, type, target, about.model]);
+  return (
+    <Answer of={explained} what="the link" asked={[source, target]}>
+      {(found) => {
+        const other = found.other!;
+        const colours = coloursOf([found, other]);
+        const shared = inBoth(found, other);
+        const name = found.answer!.name;
+        return (
+          <>
+            <Heading title={`${found.target} – ${name} → ${other.target}`}>
+              <a href={toNode(found.target)}>{found.target}</a> – {name} → <a href={toNode(other.target)}>{other.target}</a>
+            </Heading>
+            <p class="answer">{asPercent(found.answer!.probability)} <span class="note">that the link is there</span></p>
+            <div class="between">
+              <LinksBetween about={about} source={found.target} target={other.target} current={name} />
+              <LinksBetween about={about} source={other.target} target={found.target} />
+            </div>
+            <div class="pair">
+              {[found, other].map((end, side) => (
+                <article key={side}>
+                  <h2><a href={toNode(end.target)}>{end.target}</a></h2>
+                  <Neighbourhood narrow end={end} colours={colours} shared={shared} marked={[other, found][side].target} />
+                </article>
+              ))}
+            </div>
+          </>
+        );
+      }}
+    </Answer>
+  );
+}

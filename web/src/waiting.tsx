@@ -1,0 +1,129 @@
+/** What is shown until there is an answer, or where there is none. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { toNode } from "./address";
+import { type Asking, Problem, ask, hasToken, keepToken } from "./api";
+import type { Found, Id } from "./answers";
+
+export interface Awaited<T> {
+  value?: T;
+  problem?: Problem;
+  busy: boolean;
+  note: string;
+  again: () => void;
+}
+
+/** Asks when `keys` change. Meanwhile the answer before stays. */
+export function useAnswer<T>(question: (asking: Asking) => Promise<T>, keys: unknown[]): Awaited<T> {
+  const [turn, setTurn] = useState(0);
+  const [state, setState] = useState<{ value?: T; problem?: Problem; busy: boolean; note: string }>({ busy: true, note: "" });
+  useEffect(() => {
+    const end = new AbortController();
+    const set = (next: typeof state) => end.signal.aborted || setState(next);
+    setState(({ value }) => ({ value, busy: true, note: "" }));
+    question({ signal: end.signal, waiting: (note) => end.signal.aborted || setState(({ value }) => ({ value, busy: true, note })) })
+      .then((value) => set({ value, busy: false, note: "" }))
+      .catch((error) => set({ problem: asProblem(error), busy: false, note: "" }));
+    return () => end.abort();
+  }, [...keys, turn]);
+  return { ...state, again: () => setTurn(turn + 1) };
+}
+
+function asProblem(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem("page", `the page failed: ${error instanceof Error ? error.message : error}`);
+}
+
+interface AnswerProps<T> {
+  of: Awaited<T>;
+  what: string;
+  asked?: Id[];
+  children: (value: T) => ComponentChildren;
+}
+
+/** What is asked for, the wait for it, or what went wrong. */
+export function Answer<T>({ of, what, asked = [], children }: AnswerProps<T>) {
+  if (of.problem?.code === "unauthorised") return <TokenForm again={of.again} />;
+  if (of.problem?.code === "unknown_id") return <UnknownId asked={asked} message={of.problem.message} />;
+  if (of.problem) return <Failure problem={of.problem} again={of.again} />;
+  return (
+    <div class={of.busy && of.value !== undefined ? "stale" : undefined} aria-busy={of.busy}>
+      {of.busy && <p class="wait" role="status">{of.note || `Asking for ${what} …`}</p>}
+      {of.value !== undefined && children(of.value)}
+    </div>
+  );
+}
+
+function Failure({ problem, again }: { problem: Problem; again: () => void }) {
+  const title = { gone: "The server is gone", busy: "The server is busy" }[problem.code] ?? "No answer";
+  return (
+    <div class="problem" role="alert">
+      <strong>{title}</strong>
+      <p>{sentence(problem.message)}</p>
+      <button type="button" onClick={again}>Try again</button>
+    </div>
+  );
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function TokenForm({ again }: { again: () => void }) {
+  const refused = hasToken();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  function submit(event: Event) {
+    event.preventDefault();
+    const token = input.current!.value.trim();
+    if (!token) return;
+    keepToken(token);
+    again();
+  }
+  return (
+    <form class="problem" onSubmit={submit}>
+      <strong>This server wants a token</strong>
+      <p role={refused ? "alert" : undefined}>
+        {refused
+          ? "The token was refused. Enter the one that the server was started with."
+          : "Enter the one that it was started with. It stays in this tab, and is forgotten when the tab is closed."}
+      </p>
+      <label>
+        Token <input ref={input} type="password" autocomplete="off" required />
+      </label>{" "}
+      <button type="submit">Go on</button>
+    </form>
+  );
+}
+
+/** Ids that begin alike are offered instead. */
+function UnknownId({ asked, message }: { asked: Id[]; message: string }) {
+  const missing = asked.map(String).find((id) => message.includes(id)) ?? String(asked[0] ?? "");
+  const near = useAnswer((asking) => alike(missing, asking), [missing]);
+  return (
+    <div class="problem" role="alert">
+      <strong>No node has the id “{missing}”</strong>
+      {near.value && near.value.length > 0 && (
+        <>
+          <p>Perhaps one of these?</p>
+          <ul class="ids">
+            {near.value.map((id) => <li key={id}><a href={toNode(id)}>{id}</a></li>)}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+async function alike(text: string, asking: Asking): Promise<Id[]> {
+  const length = Math.min(text.length, 200);
+  const lengths = [length, length - 1, length - 2, Math.floor(length / 2), Math.floor(length / 4), 0];
+  for (const size of lengths.filter((size) => size >= 0)) {
+    const { ids } = await search(text.slice(0, size), 8, asking);
+    if (ids.length) return ids;
+  }
+  return [];
+}
+
+export function search(text: string, limit: number, asking: Asking): Promise<Found> {
+  return ask<Found>(`v1/nodes?${new URLSearchParams({ query: text, limit: String(limit) })}`, null, asking);
+}
