@@ -30,10 +30,15 @@ export function go(address: string): void {
   location.hash = address;
 }
 
+let left = false;
+
+/** Whether this is no longer the view that the page was opened with. */
+export const hasLeft = () => left;
+
 export function useView(): View {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const listen = () => setHash(location.hash);
+    const listen = () => ((left = true), setHash(location.hash));
     addEventListener("hashchange", listen);
     return () => removeEventListener("hashchange", listen);
   }, []);

@@ -10,7 +10,9 @@ import { asPercent, asSteps } from "./numbers";
 const SHOWN = 24;
 const WIDEST = 12;
 const CENTRE = 16;
-const LABEL = 16; // characters
+const LABEL = 16; // letters
+const LETTER = 7; // pixels
+const GAP = 0.8; // of the circle, in radians, at the bottom: for the rings' captions
 
 export interface Lit {
   row: Row | null;
@@ -32,15 +34,19 @@ interface Spot {
 
 export function Picture({ end, colours, marked, row: lit, light }: Props) {
   const [frame, width] = useWidth();
-  const room = Math.min(96, width * 0.22);
-  const radius = Math.max(40, Math.min(width / 2 - room, 250));
-  const numSteps = Math.max(1, end.depth_coefficients.length - 1);
-  const distance = (step: number) => CENTRE + ((radius - CENTRE) * step) / numSteps;
   const spots = arranged(end.rows, colours);
+  const longest = Math.max(2, ...spots.map((spot) => [...String(spot.id)].length));
+  const room = Math.min(16 + LETTER * Math.min(longest, LABEL), 0.25 * width); // for labels
+  const letters = Math.floor((room - 16) / LETTER);
+  const radius = Math.max(40, Math.min(width / 2 - room, 230));
+  const numSteps = Math.max(1, ...spots.map((spot) => spot.step));
+  const distance = (step: number) => CENTRE + ((radius - CENTRE) * step) / numSteps;
+  const rings = end.depths.slice(0, numSteps + 1);
+  const caption = (step: number) => (radius > 45 * numSteps ? `${asSteps(step)}: ${asPercent(rings[step].attention)}` : String(step));
   const shown = spots.flatMap((spot) => spot.rows);
   const most = Math.max(...end.rows.map((row) => row.attention), 1e-9);
   const self = end.rows.find((row) => row.step === 0);
-  const height = 2 * (radius + room * 0.9);
+  const height = 2 * (radius + room);
   return (
     <div ref={frame} class="picture">
       {width > 0 && (
@@ -51,7 +57,7 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
           role="img"
           aria-label={`The neighbourhood of ${end.target}; the table lists the same rows.`}
         >
-          {end.depths.map((_, step) => step > 0 && <circle key={step} class="ring" r={distance(step)} />)}
+          {rings.map((_, step) => step > 0 && <circle key={step} class="ring" r={distance(step)} />)}
           {spots.map((spot) => (
             <Lines key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} most={most} lit={lit} light={light} />
           ))}
@@ -63,12 +69,9 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
             onPointerLeave={() => light(null)}
           />
           {spots.map((spot) => (
-            <Dot key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} marked={spot.id === marked} lit={lit} light={light} />
+            <Dot key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} letters={letters} marked={spot.id === marked} lit={lit} light={light} />
           ))}
-          {end.depths.map((part, step) => step > 0 && (
-            <text key={step} class="caption" y={distance(step)} dy=".35em">{`${asSteps(step)}: ${asPercent(part.attention)}`}</text>
-          ))}
-          <text class="caption name" y={-CENTRE - 6}>{short(end.target)}</text>
+          {rings.map((_, step) => step > 0 && <text key={step} class="caption" y={distance(step)} dy=".35em">{caption(step)}</text>)}
         </svg>
       )}
       <p class="note">
@@ -105,7 +108,7 @@ function Lines({ spot, distance, colours, most, lit, light }: SpotProps & { most
   );
 }
 
-function Dot({ spot, distance, colours, marked, lit, light }: SpotProps & { marked: boolean }) {
+function Dot({ spot, distance, colours, letters, marked, lit, light }: SpotProps & { letters: number; marked: boolean }) {
   const [x, y] = pointRadial(spot.angle, distance);
   const row = spot.rows[0];
   const isLit = lit !== null && spot.rows.includes(lit);
@@ -126,16 +129,16 @@ function Dot({ spot, distance, colours, marked, lit, light }: SpotProps & { mark
     >
       <circle class="touch" r={11} />
       <circle r={5.5} />
-      <text transform={`rotate(${turn})`} x={left ? -10 : 10} dy=".33em" text-anchor={left ? "end" : "start"}>{short(spot.id)}</text>
+      <text transform={`rotate(${turn})`} x={left ? -10 : 10} dy=".33em" text-anchor={left ? "end" : "start"}>{short(spot.id, letters)}</text>
     </g>
   );
 }
 
 const against = (spot: Spot) => spot.rows.reduce((sum, row) => sum + (row.effect ?? 0), 0) < 0;
 
-export function short(id: Id): string {
+function short(id: Id, letters: number): string {
   const text = [...String(id)];
-  return text.length > LABEL ? `${text.slice(0, LABEL - 1).join("")}…` : text.join("");
+  return text.length > letters ? `${text.slice(0, letters - 1).join("")}…` : text.join("");
 }
 
 /** Neighbours around the circle, those of a path side by side. */
@@ -146,7 +149,12 @@ function arranged(rows: Row[], colours: Colours): Spot[] {
   const order = [...colours.keys()];
   const rank = (row: Row) => (order.includes(row.path) ? order.indexOf(row.path) : order.length);
   const groups = [...byNode].sort(([, one], [, other]) => rank(one[0]) - rank(other[0]));
-  return groups.map(([id, own], place) => ({ id, rows: own, step: own[0].step, angle: (2 * Math.PI * (place + 0.5)) / groups.length }));
+  return groups.map(([id, own], place) => ({ id, rows: own, step: own[0].step, angle: angleOf(place, groups.length) }));
+}
+
+/** From 0 at the top, clockwise. */
+function angleOf(place: number, count: number): number {
+  return (Math.PI + GAP / 2 + ((2 * Math.PI - GAP) * (place + 0.5)) / count) % (2 * Math.PI);
 }
 
 /** Straight for the first row of a neighbour, bent for others. */

@@ -141,7 +141,7 @@ export function Depths({ end }: { end: End }) {
           <tbody>
             {end.depth_coefficients.map((q, step) => (
               <tr key={step}>
-                <td>{asSteps(step)}</td>
+                <td class="depth">{asSteps(step)}</td>
                 <td class="number">{asPercent(q)}</td>
                 <td class="bars"><Bar value={q} /></td>
                 <td class="number">{end.depths[step] ? asPercent(end.depths[step].attention) : "–"}</td>
@@ -179,7 +179,7 @@ export function Classes({ explained, node, answer }: { explained: Explained; nod
           ))}
         </tbody>
       </table>
-      <p class="note">Below: what “{shown}” rests on. Choose a class to see what it would rest on.</p>
+      <p class="note">Shown is what “{shown}” rests on. Choose another class to see what that would.</p>
     </section>
   );
 }

@@ -1,7 +1,7 @@
 /** What an address shows: a node, two nodes side by side, a link. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { go, toLink, toLinks, toNode, toPair } from "./address";
+import { go, hasLeft, toLink, toLinks, toNode, toPair } from "./address";
 import type { About, Embeddings, End, Explained, Id, Link, Row } from "./answers";
 import { type Asking, ask } from "./api";
 import { type Colours, coloursOf } from "./colours";
@@ -19,13 +19,11 @@ const explain = (about: About, question: object, asking: Asking) =>
   ask<Explained>("v1/explain", { ...question, top: Math.min(ROWS, about.limits.max_rows) }, asking);
 
 /** Takes the focus when another view comes, so that the keyboard goes on from there. */
-let begun = false;
 function Heading({ children, title }: { children: ComponentChildren; title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} – gatas explorer`;
-    if (begun) heading.current?.focus();
-    begun = true;
+    if (hasLeft()) heading.current?.focus();
   }, [title]);
   return <h2 ref={heading} tabIndex={-1}>{children}</h2>;
 }
@@ -98,7 +96,7 @@ function LikelyLinks({ about, node, type }: { about: About; node: Id; type?: str
       <Answer of={likely} what="likely links" asked={[node]}>
         {({ links }) => (links.length ? <LinkTable links={links} shown={(link) => link.target} /> : <p class="note">None that is not known already.</p>)}
       </Answer>
-      <p class="note">That the graph does not have. Choose one to see what it rests on.</p>
+      <p class="note">Links that the graph does not have. Choose one to see what it rests on.</p>
     </section>
   );
 }
