@@ -1,11 +1,12 @@
 # make demo   the main job on embedded data      make test    ruff, mypy, pytest
 # make bench  the benchmarks, reports beside     make quick   the tests that take a minute
+# make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
 BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo test quick check bench format clean
+.PHONY: demo test quick check bench page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -39,10 +40,13 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.transitions
 	$(BIN)/python -m benchmarks.attend
 
+page:
+	cd web && npm ci && npm run check && npm run build
+
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -180,6 +180,11 @@ def test_of_an_unknown_id_those_that_begin_alike_are_offered(page, camp_client):
     heading(page, "a10")
 
 
+def test_of_two_nodes_the_unknown_one_is_named(page, camp_client):
+    show(page, camp_client, "#node=a1&with=it's \\")
+    expect(page.get_by_role("alert")).to_contain_text("No node has the id “it's \\”")
+
+
 def test_a_search_that_finds_nothing_says_so(page, camp_client):
     show(page, camp_client)
     find(page, "Node").fill("nobody")
@@ -243,6 +248,17 @@ def test_a_token_is_asked_for_and_kept_in_the_tab_only(page, browser, camp_model
         fresh.goto(page.url)
         expect(fresh.get_by_text("This server wants a token")).to_be_visible()
         fresh.close()
+
+
+def test_another_model_that_takes_the_place_of_the_first_is_noticed(page, camp_model, other_camp_model):
+    with ready(Served(camp_model)) as client:
+        show(page, client, "#node=a5")
+        first, other = client.desk.served, Served(other_camp_model)
+        expect(page.locator("header")).to_contain_text(first.fingerprint[:12])
+        client.desk.served = other
+        show(page, client, "#node=a6")
+        expect(page.locator("header")).to_contain_text(other.fingerprint[:12])
+        heading(page, "a6")
 
 
 @pytest.fixture(scope="module")

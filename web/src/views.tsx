@@ -148,8 +148,8 @@ export function PairView({ about, first, second }: { about: About; first: string
             </Heading>
             <p>
               The cosine between their representations is <strong>{alike.toFixed(3)}</strong>.{" "}
-              {shared.size ? `They look at ${shared.size} ${shared.size === 1 ? "node" : "nodes"} in common, marked ∩.` : "They look at no node in common."}{" "}
-              <a href={toPair(other.target, one.target)}>Swap</a>
+              {shared.size ? `They look at ${shared.size} ${shared.size === 1 ? "node" : "nodes"} in common, marked\u00a0∩.` : "They look at no node in common."}{" "}
+              <a href={toPair(other.target, one.target)}>Swap sides</a>
             </p>
             {predictsLinks(about) && (
               <div class="between">

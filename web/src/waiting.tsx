@@ -5,6 +5,8 @@ import { toNode } from "./address";
 import { type Asking, Problem, ask, hasToken, keepToken } from "./api";
 import type { Found, Id } from "./answers";
 
+const OFFERED = 8;
+
 export interface Awaited<T> {
   value?: T;
   problem?: Problem;
@@ -43,7 +45,7 @@ interface AnswerProps<T> {
 /** What is asked for, the wait for it, or what went wrong. */
 export function Answer<T>({ of, what, asked = [], children }: AnswerProps<T>) {
   if (of.problem?.code === "unauthorised") return <TokenForm again={of.again} />;
-  if (of.problem?.code === "unknown_id") return <UnknownId asked={asked} message={of.problem.message} />;
+  if (of.problem?.code === "unknown_id") return <UnknownId asked={asked} />;
   if (of.problem) return <Failure problem={of.problem} again={of.again} />;
   return (
     <div class={of.busy && of.value !== undefined ? "stale" : undefined} aria-busy={of.busy}>
@@ -96,29 +98,35 @@ function TokenForm({ again }: { again: () => void }) {
 }
 
 /** Ids that begin alike are offered instead. */
-function UnknownId({ asked, message }: { asked: Id[]; message: string }) {
-  const missing = asked.map(String).find((id) => message.includes(id)) ?? String(asked[0] ?? "");
-  const near = useAnswer((asking) => alike(missing, asking), [missing]);
+function UnknownId({ asked }: { asked: Id[] }) {
+  const near = useAnswer((asking) => alike(asked.map(String), asking), asked);
   return (
-    <div class="problem" role="alert">
-      <strong>No node has the id “{missing}”</strong>
-      {near.value && near.value.length > 0 && (
-        <>
-          <p>Perhaps one of these?</p>
-          <ul class="ids">
-            {near.value.map((id) => <li key={id}><a href={toNode(id)}>{id}</a></li>)}
-          </ul>
-        </>
+    <Answer of={near} what="ids that begin alike">
+      {({ missing, ids }) => (
+        <div class="problem" role="alert">
+          <strong>No node has the id “{missing}”</strong>
+          {ids.length > 0 && <p>Perhaps one of these?</p>}
+          <ul class="ids">{ids.map((id) => <li key={id}><a href={toNode(id)}>{id}</a></li>)}</ul>
+        </div>
       )}
-    </div>
+    </Answer>
   );
 }
 
-async function alike(text: string, asking: Asking): Promise<Id[]> {
-  const length = Math.min(text.length, 200);
-  const lengths = [length, length - 1, length - 2, Math.floor(length / 2), Math.floor(length / 4), 0];
-  for (const size of lengths.filter((size) => size >= 0)) {
-    const { ids } = await search(text.slice(0, size), 8, asking);
+/** Which of some ids is not known, and ids that are like it. */
+async function alike(asked: string[], asking: Asking): Promise<{ missing: string; ids: Id[] }> {
+  for (const missing of asked) {
+    const { ids } = await search(missing, OFFERED, asking);
+    if (String(ids[0]) !== missing) return { missing, ids: ids.length ? ids : await beginAlike(missing, asking) };
+  }
+  return { missing: asked.join(", "), ids: [] }; // all are known by now: another model has come
+}
+
+async function beginAlike(text: string, asking: Asking): Promise<Id[]> {
+  const length = text.length;
+  const lengths = [length - 1, length - 2, Math.floor(length / 2), Math.floor(length / 4), 0].filter((size) => size >= 0);
+  for (const size of lengths) {
+    const { ids } = await search(text.slice(0, size), OFFERED, asking);
     if (ids.length) return ids;
   }
   return [];
