@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.staticfiles import StaticFiles
+from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 
 from gatas import __version__
@@ -65,8 +65,7 @@ def make_app(desk: Desk) -> FastAPI:
     _add_health(app, desk)
     _add_questions(app, desk)
     _add_model(app, desk)
-    if (PAGE / "index.html").exists():
-        app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
+    _add_page(app)
     return app
 
 
@@ -222,6 +221,16 @@ def _check_new(question: Any, desk: Desk) -> None:
     if new is not None:
         _few(max(len(new.ids or ()), len(new.features or ())), desk.settings.max_ids, "new nodes")
         _few(len(new.edges), desk.settings.max_edges, "new edges")
+
+
+def _add_page(app: FastAPI) -> None:
+    """The explorer, file by file: mounted at /, it would answer for the API where a path does not know a method."""
+    for file in sorted(PAGE.glob("*.*")):
+
+        async def page(_: Request, file: Path = file) -> Response:
+            return FileResponse(file)
+
+        app.add_route("/" if file.name == "index.html" else f"/{file.name}", page, include_in_schema=False)
 
 
 async def _refused(_: Request, error: Exception) -> Response:

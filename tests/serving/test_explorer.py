@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
@@ -46,6 +47,11 @@ def show(page, client, view=""):
     page.goto(f"{client.base_url}{view}")
 
 
+def answered(client, path, **question):
+    """By the server's own thread: a model answers one question at a time."""
+    return client.post(path, json=question).json()
+
+
 def heading(page, text):
     expect(page.get_by_role("heading", level=2).first).to_have_text(text)
 
@@ -58,7 +64,7 @@ def find(page, label):
     return page.get_by_role("combobox", name=label)
 
 
-def test_search_by_keyboard_shows_a_nodes_prediction_and_rows(page, camp_client, camp_model):
+def test_search_by_keyboard_shows_a_nodes_prediction_and_rows(page, camp_client):
     show(page, camp_client)
     find(page, "Node").fill("a1")
     expect(page.get_by_role("option")).to_have_text(["a1", *(f"a1{digit}" for digit in range(7))])
@@ -69,11 +75,11 @@ def test_search_by_keyboard_shows_a_nodes_prediction_and_rows(page, camp_client,
     find(page, "Node").press("Enter")
     heading(page, "a10")
     assert page.url.endswith("#node=a10")
-    expect(page.locator(".answer")).to_contain_text(camp_model.predict(["a10"]).labels[0])
-    explanation = camp_model.explain("a10")
-    expect(rows(page)).to_have_count(min(len(explanation), 10))
+    explained = answered(camp_client, "/v1/explain", id="a10")
+    expect(page.locator(".answer")).to_contain_text(explained["prediction"]["labels"][0])
+    expect(rows(page)).to_have_count(min(explained["num_rows"], 10))
     depth = page.locator("section", has_text="Learned depth").locator("tbody tr .number:nth-child(2)")
-    expect(depth).to_have_text([f"{100 * q:.1f}%" for q in explanation.depth_coefficients])
+    expect(depth).to_have_text([f"{100 * q:.1f}%" for q in explained["depth_coefficients"]])
     expect(page.locator("section", has_text="Nearest nodes").get_by_role("link", name="compare")).to_have_count(8)
     expect(page.get_by_role("heading", level=2).first).to_be_focused()
 
@@ -139,8 +145,8 @@ def test_a_copied_address_opens_the_same_view(page, browser, camp_client):
     other.close()
 
 
-def test_two_nodes_stand_side_by_side_with_their_cosine(page, camp_client, camp_model):
-    one, other = camp_model.embed(["a4", "a6"])
+def test_two_nodes_stand_side_by_side_with_their_cosine(page, camp_client):
+    one, other = np.array(answered(camp_client, "/v1/embed", ids=["a4", "a6"])["embeddings"])
     cosine = float(one @ other / ((one @ one) * (other @ other)) ** 0.5)
     show(page, camp_client, "#node=a4&with=a6")
     expect(page.locator("article")).to_have_count(2)
@@ -150,7 +156,7 @@ def test_two_nodes_stand_side_by_side_with_their_cosine(page, camp_client, camp_
     assert left["y"] == right["y"] and left["x"] + left["width"] <= right["x"]
 
 
-def test_a_likely_link_is_explained_from_both_ends(page, like_client, like_model):
+def test_a_likely_link_is_explained_from_both_ends(page, like_client):
     show(page, like_client, "#node=0")
     page.get_by_label("Of type").select_option("knows")
     expect(page).to_have_url(re.compile("#node=0&links=knows$"))
@@ -159,7 +165,8 @@ def test_a_likely_link_is_explained_from_both_ends(page, like_client, like_model
     target = first.inner_text()
     first.click()
     heading(page, f"0 – knows → {target}")
-    chance = float(like_model.predict_links([0], ["knows"], [int(target)])[0])
+    pair = {"source": 0, "type": "knows", "target": int(target)}
+    chance = answered(like_client, "/v1/links", pairs=[pair])["links"][0]["probability"]
     expect(page.locator(".answer")).to_contain_text(f"{100 * chance:.1f}%")
     expect(page.locator("article h2")).to_have_text(["0", target])
     expect(page.locator(".between a")).to_have_text(["likes", "knows"] * 2)

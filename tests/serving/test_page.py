@@ -60,6 +60,11 @@ def test_the_server_sends_it_under_a_strict_policy(camp_client, name, kind):
     assert "default-src 'none'" in policy and "script-src 'self'" in policy and "unsafe" not in policy
 
 
+def test_the_page_takes_no_part_of_the_api(camp_client):
+    answer = camp_client.request("DELETE", "/v1/embed")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
 def test_what_the_page_has_not_is_not_found(camp_client):
     answer = camp_client.get("/%2e%2e/app.py")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
