@@ -55,9 +55,12 @@ class Desk:
         self.current()
         return await self.batcher.ask(question, size)
 
-    def renew(self) -> Served:
-        """Load the run folder again. What cannot be loaded is refused, and the model that there is goes on answering."""
-        if not self.renewing.acquire(blocking=False):
+    def renew(self, *, wait: bool = False) -> Served:
+        """Load the run folder again. What cannot be loaded is refused, and the model that there is goes on answering.
+
+        While one is being loaded, another is refused unless it may `wait`.
+        """
+        if not self.renewing.acquire(blocking=wait):
             raise Refusal(409, "reloading", "a model is being loaded already. Wait until it is.")
         try:
             return self._loaded()
@@ -78,12 +81,12 @@ class Desk:
         log("model loaded", model=served.fingerprint, seconds=round(perf_counter() - started, 3))
         return served
 
-    def renew_beside(self, done: Callable[[Exception | None], None] = lambda error: None) -> None:
+    def renew_beside(self, done: Callable[[Exception | None], None] = lambda error: None, *, wait: bool = False) -> None:
         """The same in a thread of its own, which says how it went."""
 
         def work() -> None:
             try:
-                self.renew()
+                self.renew(wait=wait)
             except Exception as error:
                 done(error)
             else:

@@ -115,7 +115,7 @@ class Server(uvicorn.Server):
 
     def renew(self) -> None:
         """Load the run folder again, beside what goes on; the log says how it went."""
-        self.desk.renew_beside()
+        self.desk.renew_beside(wait=True)  # a signal has nobody to be refused to
 
 
 def serve(settings: Settings, load: Callable[[], Served], listening: Callable[[str], None] = lambda address: None) -> None:

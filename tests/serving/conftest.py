@@ -28,13 +28,18 @@ class Client(httpx.Client):
 def running(load, **settings):
     """A server and a client of it; `load` makes a `Served`."""
     desk = Desk(Settings(port=0, **settings), load)
-    started = threading.Event()
-    server = Server(desk, lambda address: started.set())
+    started, addresses = threading.Event(), list[str]()
+
+    def listening(address):
+        addresses.append(address)
+        started.set()
+
+    server = Server(desk, listening)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     assert started.wait(WAIT)
     try:
-        with Client(base_url=server.address, timeout=WAIT, limits=httpx.Limits(), verify=False) as client:
+        with Client(base_url=addresses[0], timeout=WAIT, limits=httpx.Limits(), verify=False) as client:
             client.desk = desk
             client.leave = lambda: server.loop.call_soon_threadsafe(server.leave)
             yield client
