@@ -4,9 +4,20 @@ import sys
 
 import pytest
 
+from gatas.serving.logs import LOGGER, UVICORN
 from tests.inference.conftest import digits_folder
 
 __all__ = ["digits_folder"]
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before():
+    """The command's log goes to a stream that is closed after its test."""
+    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in (LOGGER, UVICORN)]
+    yield
+    for logger, handlers, propagate, level in before:
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(level)
 
 
 @pytest.fixture(autouse=True)
