@@ -29,10 +29,16 @@ Settings = dict[str, Any]
 AGREE: Settings = {"training.monitor": "loss", "training.consistency": 1.0, "training.epochs": 600, "training.patience": 60}
 MILDER: Settings = {**AGREE, "model.input_noise": 0.8, "training.l2": 0.02}
 FAR: Settings = {"model.num_steps": 5, "model.max_candidates": 500}
+FOUR_STEPS: Settings = {
+    **AGREE, "model.num_steps": 4, "model.sample_size": 50, "model.input_noise": 0.8, "model.dropout": 0.3,
+    "training.learning_rate": 0.005, "training.consistency": 1.5, "training.consistency_draws": 3,
+    "training.consistency_nodes": 1000,
+}  # fmt: skip
 BROAD: Settings = {
     "training.batch_size": 500, "training.learning_rate": 0.003, "training.schedule": "cosine", "training.epochs": 120,
     "training.patience": 120, "model.hidden_size": 128, "model.hidden_sizes": (512, 512),
 }  # fmt: skip
+BROADER: Settings = {**BROAD, "model.hidden_size": 256, "model.hidden_sizes": (1024, 1024)}
 
 PLANETOID: dict[str, Settings] = {
     "milder": MILDER,
@@ -45,6 +51,9 @@ PLANETOID: dict[str, Settings] = {
     "milder, no embeddings": {**MILDER, "model.node_embedding_size": 0},
     "milder, rate 0.003": {**MILDER, "training.learning_rate": 0.003},
     "agree": AGREE,
+    "four steps": FOUR_STEPS,
+    "four steps, no embeddings": {**FOUR_STEPS, "model.node_embedding_size": 0},
+    "four steps, l2 0.03": {**FOUR_STEPS, "training.l2": 0.03},
     "without transitions": {"model.ablation": "without_transitions"},
     "without transitions, each node once": {"model.ablation": "without_transitions", "model.transition_kind": "count"},
 }
@@ -58,7 +67,9 @@ CANDIDATES: dict[str, dict[str, Settings]] = {
         "broad, l2 1e-5": {**BROAD, "training.l2": 1e-5},
         "broad, 1000 neighbours": {**BROAD, "model.sample_size": 1000},
         "broad, heads of 64": {**BROAD, "model.neighbour_size": 64, "model.head_size": 64},
-        "broader": {**BROAD, "model.hidden_size": 256, "model.hidden_sizes": (1024, 1024)},
+        "broader": BROADER,
+        "broader, l2 1e-5": {**BROADER, "training.l2": 1e-5},
+        "broader, l2 1e-5, 16 heads": {**BROADER, "training.l2": 1e-5, "model.num_heads": 16},
         "broad, mlp": {**BROAD, "model.path_attention": "mlp"},
     },
 }
@@ -107,7 +118,8 @@ def tried(data: str, name: str, settings: Settings, seeds: range, device: str, d
     dataset = replace(dataset, splits={split: rows for split, rows in dataset.splits.items() if split != "test"})
     started = perf_counter()
     try:
-        found = told(fit_many(recipe(data).with_settings(settings), seeds, dataset=dataset, device=device))
+        runs = fit_many(recipe(data).with_settings(settings), seeds, dataset=dataset, device=device)
+        found = told(runs, "micro_f1" if dataset.task.startswith("multi-label") else "accuracy")
     except (GatasError, torch.OutOfMemoryError) as error:
         found = {"failed": str(error)}
     return {
@@ -123,8 +135,7 @@ def tried(data: str, name: str, settings: Settings, seeds: range, device: str, d
     }
 
 
-def told(runs: Runs) -> dict[str, Any]:
-    metric = "accuracy" if "accuracy" in runs[0].metrics["valid"] else "micro_f1"
+def told(runs: Runs, metric: str) -> dict[str, Any]:
     return {
         f"valid_{metric}": round(runs.mean(f"valid.{metric}"), 5),
         "std": round(runs.std(f"valid.{metric}"), 5),
@@ -136,10 +147,11 @@ def told(runs: Runs) -> dict[str, Any]:
 
 def main(given: list[str] | None = None) -> None:
     arguments = parse(given)
-    log, started = Path(arguments.log), perf_counter()
+    log = Path(arguments.log)
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     known = {(line["data"], line["name"], line["seeds"]) for line in map(json.loads, lines)}
     for data in arguments.data.split(","):
+        started = perf_counter()
         for name, settings in candidates(data, arguments.trials).items():
             wanted = not arguments.only or name in arguments.only.split(";")
             if not wanted or (data, name, arguments.seeds) in known or perf_counter() - started > arguments.seconds:
@@ -157,7 +169,9 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=0, help="how many settings are drawn from the space")
     parser.add_argument("--only", help="names of settings, with semicolons")
     parser.add_argument("--log", default="results/search-default.jsonl")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing new after so long")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin nothing new after so long, for each data set"
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data-dir")
     return parser.parse_args(given)
