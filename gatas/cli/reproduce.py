@@ -8,7 +8,7 @@ from gatas.cli.output import stderr, stdout
 
 
 def reproduce(
-    table: str = typer.Argument(help="table1, table2, table2-gatne or table3."),
+    table: str = typer.Argument(help="table1, table2, table2-gatne, table3, or default: recipes of our own."),
     seeds: int = typer.Option(
         None, "--seeds", min=1, help="Seeds for each cell, from 0 on; by default as many as the table asks."
     ),

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 
 from gatas.datasets import Dataset, open_dataset
 from gatas.errors import TrainingError
@@ -70,9 +71,17 @@ def stored(path: Path, config: Config) -> dict[str, Any]:
     if not path.exists():
         return {"config": settings, "note": "", "runs": [], "sessions": [], "curves": {}}
     result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if result["config"] != settings:
+    if _completed(result["config"]) != _completed(settings):
         raise TrainingError(f"{path} was made with other settings than the recipe has now. Move it away to run it anew.")
     return result
+
+
+def _completed(settings: dict[str, Any]) -> Config | None:
+    """With what has been added to configs since, as it is by default; None where there is no such config any more."""
+    try:
+        return Config.model_validate(settings)
+    except ValidationError:
+        return None
 
 
 def summarised(run: Run) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The paper's three tables: which recipe stands behind each cell, and what the paper has there."""
+"""The paper's three tables, and one for recipes of our own: which recipe stands behind each cell, and what the paper has there."""
 
 from dataclasses import dataclass
 
@@ -104,6 +104,17 @@ TABLES = {
                 *_ablations("ppi", (0.974, 0.001), (0.982, 0.001), None, (0.983, 0.001), (0.985, 0.001)),
             ),
             ("Accuracy in percent, S = 100; of PPI micro-F1, S = 500.", REBUILT),
+        ),
+        Table(
+            "default",
+            "Recipes of our own, beside the best of the paper's Table 1",
+            (
+                _node("default, beside the best run of SGAT", "cora", "cora-default", 84.2, 0.0),
+                _node("default, beside GAT", "citeseer", "citeseer-default", 72.5, 0.7),
+                _node("default, beside GAT", "pubmed", "pubmed-default", 79.0, 0.3),
+                _node("default, beside GATAS, S = 500", "ppi", "ppi-default", 0.985, 0.001),
+            ),
+            ("Accuracy in percent; of PPI micro-F1. Settings were chosen on validation data.", REBUILT),
         ),
     )
 }

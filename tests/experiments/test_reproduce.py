@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -6,6 +7,7 @@ from gatas.errors import ConfigError, TrainingError
 from gatas.experiments import recipes, reproduce, results
 from gatas.experiments.paper import recipes_of, render, update_readme, verdict
 from gatas.experiments.recipes import names, recipe
+from gatas.experiments.results import stored
 from gatas.experiments.tables import TABLES, Cell, Table
 
 TINY = Table("tiny", "Tiny", (Cell("ours", "Digits", "digits", "test.accuracy", 90.0, 1.0),), ("A note.",), seeds=2)
@@ -41,6 +43,20 @@ def test_results_of_other_settings_are_never_added_to(tiny, tmp_path, monkeypatc
     monkeypatch.setitem(recipes.OWN, "digits", {**recipes.OWN["digits"], "training": {"epochs": 3}})
     with pytest.raises(TrainingError, match="other settings"):
         reproduce("tiny", tmp_path, seeds=2, device="cpu")
+
+
+def test_results_from_before_a_setting_was_added_are_gone_on_with(tiny, tmp_path):
+    reproduce("tiny", tmp_path, seeds=1, device="cpu")
+    found = json.loads((tmp_path / "digits.json").read_text())
+    del found["config"]["model"]["layer_norm"]
+    (tmp_path / "digits.json").write_text(json.dumps(found))
+    reproduce("tiny", tmp_path, seeds=2, device="cpu")
+    assert len(json.loads((tmp_path / "digits.json").read_text())["runs"]) == 2
+
+
+def test_our_own_results_have_the_settings_of_their_recipes():
+    paths = list((Path(__file__).parents[2] / "results").glob("*.json"))
+    assert paths and all(stored(path, recipe(path.stem))["runs"] for path in paths)
 
 
 def test_cells_that_were_not_run_say_so(tmp_path):
