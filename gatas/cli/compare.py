@@ -12,16 +12,24 @@ def compare(
         "cora", "--data", help="Data sets by name, or your own by a YAML file as for `gatas train`; by commas."
     ),
     models: str = typer.Option(
-        "gatas,gat,gcn", "--models", help="gatas, peers, recipes such as cora-base, or your own module:Class; by commas."
+        "gatas,gat,gcn",
+        "--models",
+        help="gatas, peers, recipes such as cora-base, or your own module:Class; by commas.",
     ),
     seeds: int = typer.Option(10, "--seeds", min=1, help="Seeds for each model, from 0 on."),
     at_once: int = typer.Option(100, "--at-once", min=1, help="Seeds trained in one program."),
+    protocol: str = typer.Option(
+        None, "--protocol", help="For links: paper or gatne. Both are measured; both are shown without."
+    ),
+    epochs: int = typer.Option(None, "--epochs", min=1, help="Cut trainings after so many epochs; the table says which."),
+    max_seconds: float = typer.Option(None, "--max-seconds", help="Cut trainings after so many seconds for each seed."),
     out: Path = typer.Option(Path("results"), "--out", help="Folder of the results; those of this command go to peers/ in it."),
     data_dir: Path = typer.Option(None, "--data-dir", help="Folder that holds the data sets."),
     device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto for what there is."),
 ) -> None:
     """Train models on the same splits and seeds, go on where it stopped, and print a table for each data set."""
     from gatas.experiments.compare import compare as run
+    from gatas.training.limit import Limit
 
     text = run(
         listed(data),
@@ -29,6 +37,8 @@ def compare(
         out,
         seeds=seeds,
         at_once=at_once,
+        protocol=protocol,
+        limit=Limit(epochs, max_seconds),
         data_dir=data_dir,
         device=device,
         begin=lambda what: stderr.print(f"{what} …"),

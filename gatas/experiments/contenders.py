@@ -15,30 +15,49 @@ from gatas.datasets import Dataset
 from gatas.errors import ConfigError
 from gatas.experiments import recipes
 from gatas.experiments.baselines import PEERS, Peer, recipe_of, seeded
+from gatas.experiments.baselines.links import LINK_PEERS, fit_link_peer, settings_of
+from gatas.experiments.baselines.links.encoders import TRAINING
 from gatas.experiments.baselines.peer import trained
 from gatas.tasks.config import checked
 from gatas.tasks.learnable import Learnable
 from gatas.training.config import Config, DataConfig, TrainingConfig
-from gatas.training.loop import make_model
+from gatas.training.limit import Limit
+from gatas.training.loop import fit_models, make_model
+from gatas.training.run import Run
 
+LINKS = "link prediction"
 OURS = "gatas"
 """The paper's recipe for whatever the data set is; for one's own data, the settings of its YAML file."""
 
 
 class Contender:
-    """A model to compare on a data set: how it is trained, what to keep of its settings, and one of it for each seed."""
+    """A model to compare on a data set: what to keep of its settings, and how it is trained."""
 
     vmaps: bool = True
     """Whether its seeds can be trained as one program."""
 
+    def __init__(self, dataset: Dataset, settings: dict[str, Any]) -> None:
+        self.dataset, self.settings = dataset, settings
+
+    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[Run]:
+        raise NotImplementedError
+
+
+class Looped(Contender):
+    """Trained by our loop: a model for each seed."""
+
     def __init__(self, dataset: Dataset, config: Config, settings: dict[str, Any]) -> None:
-        self.dataset, self.config, self.settings = dataset, config, settings
+        super().__init__(dataset, settings)
+        self.config = config
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
         raise NotImplementedError
 
+    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[Run]:
+        return fit_models(self.models(seeds), self.dataset, self.config, seeds, device=device, limit=limit)
 
-class Ours(Contender):
+
+class Ours(Looped):
     """A recipe, or the settings that came with the data."""
 
     def __init__(self, name: str, dataset: Dataset, config: Config | None) -> None:
@@ -51,8 +70,8 @@ class Ours(Contender):
         return [first, *(make_model(self.dataset, self.config, seed, first) for seed in seeds[1:])]
 
 
-class Other(Contender):
-    """A peer."""
+class Other(Looped):
+    """A peer for node classification."""
 
     def __init__(self, name: str, dataset: Dataset) -> None:
         self.kind, self.recipe = PEERS[name], recipe_of(name, dataset)
@@ -72,7 +91,20 @@ class Other(Contender):
         return seeded(self.first, seeds)
 
 
-class Own(Contender):
+class OtherOfLinks(Contender):
+    """A peer for link prediction, one seed after another."""
+
+    vmaps = False
+
+    def __init__(self, name: str, dataset: Dataset) -> None:
+        super().__init__(dataset, settings_of(name))
+        self.name = name
+
+    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[Run]:
+        return [fit_link_peer(self.name, self.dataset, seed, device, limit=limit) for seed in seeds]
+
+
+class Own(Looped):
     """A user's class. It may say how it is trained in `training_settings`; by default as most peers are."""
 
     vmaps = False  # nobody knows
@@ -80,13 +112,15 @@ class Own(Contender):
     def __init__(self, name: str, dataset: Dataset) -> None:
         self.kind = own_class(name)
         given: dict[str, Any] = getattr(self.kind, "training_settings", {})
-        base = trained(learning_rate=0.01, l2=5e-4, epochs=1000, patience=100).model_dump()
+        of_nodes = trained(learning_rate=0.01, l2=5e-4, epochs=1000, patience=100).model_dump()
+        base = TRAINING if dataset.task == LINKS else of_nodes
         training = checked(TrainingConfig, {**base, **given}, f"training_settings of {name}")
         config = Config(data=DataConfig(name=dataset.name), training=training)
         super().__init__(dataset, config, {"class": name, "training": training.model_dump(mode="json")})
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
-        return [OwnModel(self.kind, self.dataset, seed) for seed in seeds]
+        model = OwnLinkModel if self.dataset.task == LINKS else OwnModel
+        return [model(self.kind, self.dataset, seed) for seed in seeds]
 
 
 class OwnModel(Learnable):
@@ -110,6 +144,24 @@ class OwnModel(Learnable):
         return logits
 
 
+class OwnLinkModel(OwnModel):
+    """A user's module for links: asked for representations of nodes, and for the logits of typed pairs of these."""
+
+    def represent(self, target: Tensor, **given: Any) -> Tensor:
+        found: Tensor = self.module.represent(target)  # type: ignore[operator]
+        return found
+
+    def score(self, source: Tensor, target: Tensor, edge_type: Tensor) -> Tensor:
+        logits: Tensor = self.module.score(source, target, edge_type)  # type: ignore[operator]
+        return logits
+
+    def forward(  # type: ignore[override]
+        self, source: Tensor, edge_type: Tensor, target: Tensor, **given: Any
+    ) -> Tensor:
+        both = self.represent(torch.cat([source, target]))
+        return self.score(both[: len(source)], both[len(source) :], edge_type)
+
+
 def own_class(name: str) -> type[nn.Module]:
     """`module:Class`, found from the working directory too."""
     module, _, attribute = name.partition(":")
@@ -128,25 +180,52 @@ def own_class(name: str) -> type[nn.Module]:
 
 def data_of(name: str) -> str | None:
     """The data set that a recipe is for; none for models of any data set."""
-    return None if name == OURS or name in PEERS or ":" in name else recipes.recipe(name).data.name
+    peers = (OURS, *PEERS, *LINK_PEERS)
+    return None if name in peers or ":" in name else recipes.recipe(name).data.name
 
 
-def check_models(names: Sequence[str], data: Sequence[str]) -> None:
-    """Refuse what nobody knows, before anything runs."""
+def is_for(name: str, dataset: Dataset) -> bool:
+    """A recipe is for its own data, a peer for its task, others are for all."""
+    if name in PEERS or name in LINK_PEERS:
+        return (name in LINK_PEERS) == (dataset.task == LINKS)
+    return data_of(name) in (None, dataset.name)
+
+
+def check_models(names: Sequence[str], datasets: Sequence[Dataset]) -> None:
+    """Refuse what nobody knows and what is for none of the data, before anything runs."""
+    everyone = [OURS, *PEERS, *LINK_PEERS, *recipes.names()]
+    known = [name for name in everyone if any(is_for(name, dataset) for dataset in datasets)]
+    peers = [name for name in known if name not in recipes.names()]
+    data = ", ".join(dict.fromkeys(dataset.name for dataset in datasets))
     for name in names:
-        known = [OURS, *PEERS, *recipes.names()]
         if ":" in name:
-            own_class(name)
-        elif name not in known:
+            check_own(name, own_class(name), datasets)
+        elif name not in everyone:
             near = get_close_matches(name, known, n=3)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {OURS}, {', '.join(PEERS)}, and recipes."
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Known for {data}: {', '.join(peers)}, and recipes."
             raise ConfigError(f"there is no model {name!r}. {hint} Or give your own as module:Class.")
-        elif data_of(name) not in (None, *data):
-            raise ConfigError(f"{name} is a recipe for {data_of(name)}, which is not among the data: {', '.join(data)}.")
+        elif name not in known and data_of(name) is not None:
+            raise ConfigError(f"{name} is a recipe for {data_of(name)}, which is not among the data: {data}.")
+        elif name not in known:
+            task = "links" if name in LINK_PEERS else "classes of nodes"
+            raise ConfigError(f"{name} predicts {task}, which {data} is not for. Known there: {', '.join(peers)}.")
+
+
+def check_own(name: str, kind: type[nn.Module], datasets: Sequence[Dataset]) -> None:
+    """For links a user's class needs two methods."""
+    missing = [method for method in ("represent", "score") if not callable(getattr(kind, method, None))]
+    for dataset in datasets:
+        if dataset.task == LINKS and missing:
+            raise ConfigError(
+                f"{name} has no method {missing[0]}. For links, as in {dataset.name}, expected represent(nodes) -> (B, size) "
+                "and score(source, target, edge_type) -> (B,) logits, from representations of both."
+            )
 
 
 def contender(name: str, dataset: Dataset, config: Config | None = None) -> Contender:
     """The model of that name for a data set. `config` has the settings of ours, instead of the data set's recipe."""
     if ":" in name:
         return Own(name, dataset)
+    if name in LINK_PEERS:
+        return OtherOfLinks(name, dataset)
     return Other(name, dataset) if name in PEERS else Ours(name, dataset, config)

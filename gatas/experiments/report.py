@@ -3,11 +3,12 @@
 import statistics
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gatas.errors import ConfigError, GatasWarning
-from gatas.experiments import compare, paper
+from gatas.experiments import paper
+from gatas.experiments.compare_table import View, rendered
 from gatas.experiments.report_benchmarks import MarkdownTable, Scaling, read_scaling
 from gatas.experiments.report_charts import (
     Chart,
@@ -20,7 +21,7 @@ from gatas.experiments.report_charts import (
     training_curves,
 )
 from gatas.experiments.report_page import CHARTS, Block, Section, alone, html_page, markdown_page
-from gatas.experiments.report_results import Result, Results, by_data, read_results
+from gatas.experiments.report_results import Result, Results, by_data, read_results, views_of
 from gatas.experiments.tables import TABLES
 from gatas.training.checkpoint import write_whole
 
@@ -107,21 +108,29 @@ def mean(result: Result) -> float:
     return statistics.fmean(result.percent) if result.runs else float("-inf")
 
 
+def shown(results: Sequence[Result]) -> list[tuple[View, list[Result]]]:
+    """The tables of each data set, the best first; for links one for each protocol."""
+    found = []
+    for data, own in by_data(results).items():
+        for view in views_of(data, own[0].metric):
+            measured = [replace(result, metric=view.metrics[0]) for result in own]
+            found.append((view, sorted(measured, key=mean, reverse=True)))
+    return found
+
+
 def peers(found: Results) -> tuple[Block, ...]:
-    """A table for each data set, the best first."""
+    """A table for each data set, and for each protocol."""
     blocks = []
-    for data, results in by_data(found.peers).items():
-        ordered = sorted(results, key=mean, reverse=True)
-        contents = {result.name: dict(result.content) for result in ordered}
-        text = compare.rendered(data, contents, ordered[0].metric, str(ordered[0].content["note"]))
-        blocks.append(Block(text, tuple(result.path for result in ordered)))
+    for view, results in shown(found.peers):
+        text = rendered(view, {result.name: dict(result.content) for result in results}, str(results[0].content["note"]))
+        blocks.append(Block(text, tuple(result.path for result in results)))
     return tuple(blocks) or (Block(COMPARE),)
 
 
 def seconds(found: Results) -> tuple[Block, ...]:
-    charts = []
-    for data, results in by_data(result for result in found.peers if result.runs).items():
-        charts.append(accuracy_against_seconds(data, results))
+    charts = [
+        accuracy_against_seconds(view, results) for view, results in shown([result for result in found.peers if result.runs])
+    ]
     if not charts:
         return (Block(COMPARE),)
     note = (

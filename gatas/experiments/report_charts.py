@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from gatas.experiments.baselines import PEERS
+from gatas.experiments.baselines.links import LINK_PEERS
+from gatas.experiments.compare_table import View, spoken
 from gatas.experiments.contenders import OURS
 from gatas.experiments.report_benchmarks import Scaling
 from gatas.experiments.report_results import Result
@@ -56,17 +58,18 @@ def chart(name: str, title: str, description: str, figure: Figure, sources: Sequ
 
 
 @rc_context(STYLE)
-def accuracy_against_seconds(data: str, results: Sequence[Result]) -> Chart:
+def accuracy_against_seconds(view: View, results: Sequence[Result]) -> Chart:
     """What each model reaches, and how soon."""
     results = sorted(results, key=lambda result: -statistics.fmean(result.percent))
-    others = sorted({one.name for one in results} - {OURS, *PEERS})
+    known = (OURS, *PEERS, *LINK_PEERS)
+    places = [*known, *sorted({one.name for one in results} - set(known))]
     floor, times, words = statistics.fmean(results[0].percent) - BELOW, list[float](), []
     figure, axes = panel(3.1 + 0.17 * math.ceil(len(results) / 2))
     for result in results:
         mean, deviation = statistics.fmean(result.percent), spread(result.percent)
         seconds = max(1e-5, statistics.median(run["seconds_to_best"] for run in result.runs))
         times.append(seconds)
-        place = [OURS, *PEERS, *others].index(result.name)
+        place = places.index(result.name)
         low = mean < floor
         style = {"marker": MARKERS[place // len(COLOURS) % len(MARKERS)], "color": COLOURS[place % len(COLOURS)]}
         label = f"{short(result.name)} {mean:.1f}{' ↓' if low else ''}"
@@ -75,14 +78,14 @@ def accuracy_against_seconds(data: str, results: Sequence[Result]) -> Chart:
         if not low:
             axes.errorbar(seconds, mean, yerr=deviation, fmt="none", capsize=2, elinewidth=1, ecolor=style["color"])
         words.append(f"{result.name} {mean:.1f} after {seconds:.3g} s")
-    figure.suptitle(f"{data}: {metric_name(results[0])} in percent")
+    figure.suptitle(f"{view.title}: {metric_name(results[0])} in percent")
     axes.set(xscale="log", xlabel="seconds to the best epoch")
     axes.set_xlim(min(times) / 2, 2 * max(times))
     axes.set_ylim(bottom=floor if statistics.fmean(results[-1].percent) < floor else None)
     plain_ticks(axes.xaxis)
     figure.legend(loc="outside lower center", ncols=2)
-    title = f"{data}: {metric_name(results[0])} against seconds"
-    return chart(f"seconds-{data}", title, f"{title}: {'; '.join(words)}.", figure, [one.path for one in results])
+    title = f"{view.title}: {metric_name(results[0])} against seconds"
+    return chart(f"seconds-{view.name}", title, f"{title}: {'; '.join(words)}.", figure, [one.path for one in results])
 
 
 @rc_context(STYLE)
@@ -204,11 +207,7 @@ def sample_size(result: Result) -> int:
 
 
 def metric_name(result: Result) -> str:
-    return spoken(result.metric.rpartition(".")[2])
-
-
-def spoken(metric: str) -> str:
-    return {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "roc_auc": "ROC-AUC"}.get(metric, metric)
+    return spoken(result.metric)
 
 
 def short(name: str) -> str:

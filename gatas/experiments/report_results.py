@@ -11,6 +11,8 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 
 from gatas.errors import ConfigError
 from gatas.experiments.compare import FOLDER
+from gatas.experiments.compare_table import View, views
+from gatas.experiments.contenders import LINKS
 from gatas.experiments.results import values
 from gatas.experiments.tables import TABLES
 
@@ -29,11 +31,27 @@ class OneRun(Record):
     depth: list[float] | None = None
 
 
+class Support(Record):
+    """How many pairs of a type there are."""
+
+    links: int
+    others: int
+
+
+class Measured(Record):
+    """What a seed reaches on a split."""
+
+    by_type: dict[str, Support] = {}
+
+
 class PeerRun(OneRun):
     """A seed of `gatas compare`."""
 
+    valid: Measured = Measured()  # type: ignore[assignment]
+    test: Measured = Measured()  # type: ignore[assignment]
     seconds_per_epoch: float
     seconds_to_best: float
+    cut: str = ""
 
 
 class Session(Record):
@@ -96,6 +114,7 @@ class PeerFile(Record):
 
     model: str
     data: str
+    task: str = ""
     note: str
     runs: Annotated[list[PeerRun], AfterValidator(same_depth)]
     sessions: list[PeerSession]
@@ -155,17 +174,26 @@ def alike(peers: list[Result]) -> tuple[list[Result], list[str]]:
     agreed, problems = [], []
     for results in by_data(peers).values():
         metrics = [result.metric for result in results if result.metric]
-        metric = next((name for name in metrics if name.endswith(".micro_f1")), metrics[0] if metrics else "test.accuracy")
+        links = any(result.content.get("task") == LINKS for result in results)
+        usual = metrics[0] if metrics else "test.roc_auc" if links else "test.accuracy"
+        metric = next((name for name in metrics if name.endswith(".micro_f1")), usual)
+        needed = [name for view in views_of(results[0].data, metric) for name in view.metrics]
         first = {result.name: result.path for result in reversed(results)}
         for result in results:
             try:
                 if result.path != first[result.name]:
                     raise ConfigError(f"{result.path} is left out: {first[result.name]} is of the same model and data too.")
-                measured_at(result.path, result.content, [metric])
+                measured_at(result.path, result.content, needed)
                 agreed.append(replace(result, metric=metric))
             except ConfigError as error:
                 problems.append(str(error))
     return agreed, problems
+
+
+def views_of(data: str, metric: str) -> list[View]:
+    """The tables of a data set that is measured by a metric: for links one for each protocol."""
+    split, _, name = metric.partition(".")
+    return views(data, LINKS, split) if name == "roc_auc" else [View(data, data, (metric,))]
 
 
 def by_data(results: Iterable[Result]) -> dict[str, list[Result]]:

@@ -22,6 +22,7 @@ from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.folder import answer_as_measured, write_run
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
+from gatas.training.limit import Limit
 from gatas.training.progress import reporting
 from gatas.training.run import Run, Runs
 from gatas.training.stopping import EarlyStopping
@@ -95,11 +96,12 @@ def fit_models(
     device: str = "auto",
     report: Report | None = None,
     progress: bool = False,
+    limit: Limit | None = None,
 ) -> list[Run]:
-    """Train models of one shape as they are, one for each seed, in one program."""
+    """Train models of one shape as they are, one for each seed, in one program. Those that a `limit` ends say so: `cut`."""
     seeds = list(seeds)
     learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device))
-    session = Session(learner, seeds, report)
+    session = Session(learner, seeds, report, limit or Limit())
     with interruptible() as interrupt, Checkpoints.of(folder, config, dataset, seeds) as checkpoints, exact_products(config):
         with reporting(report, progress) as session.report:
             session.learn(checkpoints, interrupt)
@@ -172,7 +174,9 @@ class Session:
     learner: Learner
     seeds: list[int]
     report: Report | None
+    limit: Limit
     history: list[Entry] = field(default_factory=list)
+    cut: str = ""  # by what, if it was
 
     def __post_init__(self) -> None:
         self.config, self.task = self.learner.config, self.learner.task
@@ -184,8 +188,10 @@ class Session:
         """Epoch after epoch, until none has improved for a while."""
         position = checkpoints.restore(self.learner, self.stopping, self.history)
         upcoming: Batches | None = None
+        begun = perf_counter()
         for epoch in range(position.epoch, self.config.epochs):
-            if self.stopping.done:
+            self.cut = self.limit.reached(epoch, (perf_counter() - begun) / len(self.seeds)) if epoch else ""
+            if self.stopping.done or self.cut:
                 break
             started = perf_counter()
             if self.leave_behind() or upcoming is None:
@@ -289,6 +295,9 @@ class Session:
             {"best_epoch": best, "epochs": len(self.history) if last < 0 else last + 1}
             for best, last in zip(self.stopping.best_epoch, self.stopping.last_epoch, strict=True)
         ]
+        for own, last in zip(found, self.stopping.last_epoch, strict=True):
+            if self.cut and last < 0:
+                own["cut"] = self.cut
         for split in ("valid", "test"):
             if split in self.task.splits:
                 for own, logits in zip(found, self.learner.predict(split), strict=True):

@@ -1,6 +1,7 @@
 """`compare`: runs what is missing, goes on after a failure, and renders a table."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ from pytest import approx
 
 from gatas.errors import ConfigError
 from gatas.experiments import compare as comparing
-from gatas.experiments import recipes
+from gatas.experiments import contenders, recipes
 from gatas.experiments.baselines import PEERS, Recipe
-from gatas.experiments.compare import StaleError, chosen, compare, difference, path_of, render, row
+from gatas.experiments.compare import StaleError, chosen, compare, path_of, render
+from gatas.experiments.compare_table import difference, row
 from gatas.experiments.contenders import check_models, contender
 from gatas.experiments.measuring import PeakMemory
+from gatas.training.limit import Limit
 from gatas.training.loop import fit_models
 from tests.tasks.toys import camps, labelled_graphs, likes
 
@@ -98,7 +101,7 @@ def test_seeds_that_do_not_fit_into_memory_together_are_trained_in_smaller_parts
             raise torch.OutOfMemoryError("too many")
         return whole(models, *given, **more)
 
-    monkeypatch.setattr(comparing, "fit_models", at_most_two)
+    monkeypatch.setattr(contenders, "fit_models", at_most_two)
     compare(["camps"], ["gcn"], tmp_path, seeds=5, device="cpu")
     found = read(tmp_path, "camps", "gcn")
     assert [one["seeds"] for one in found["sessions"]] == [[0, 1], [2, 3], [4]] and "error" not in found
@@ -120,6 +123,42 @@ def test_results_of_other_settings_are_never_added_to(quick, tmp_path, monkeypat
         compare(["camps"], [OWN], tmp_path, seeds=2, device="cpu")
 
 
+def test_trainings_that_a_limit_ends_are_cut_and_the_table_says_so(quick, tmp_path):
+    table = compare(["camps"], ["gatas", "gcn"], tmp_path, seeds=2, limit=Limit(epochs=2), device="cpu")
+    assert re.search(r"\| gatas \| [^|]+ \| 2 \| ", table)  # had two epochs anyway
+    assert re.search(r"\| gcn \| [^|]+ \| 2, all cut at 2 epochs \| ", table) and "Cut: ended by a limit" in table
+    found = read(tmp_path, "camps", "gcn")
+    assert [run["epochs"] for run in found["runs"]] == [2, 2]
+    assert found["sessions"][0]["limit"] == {"epochs": 2, "seconds": None}
+
+
+def test_a_training_that_stops_by_itself_is_not_cut(quick, tmp_path):
+    table = compare(["camps"], ["gcn"], tmp_path, seeds=1, limit=Limit(epochs=3, seconds=1e6), device="cpu")
+    assert "cut" not in read(tmp_path, "camps", "gcn")["runs"][0] and "Cut:" not in table
+
+
+def test_seconds_end_a_training_after_the_epoch_at_hand(quick, tmp_path):
+    table = compare(["camps"], ["gcn"], tmp_path, seeds=2, limit=Limit(seconds=1e-9), device="cpu")
+    assert [run["epochs"] for run in read(tmp_path, "camps", "gcn")["runs"]] == [1, 1]
+    assert "| 2, all cut at 1e-09 s |" in table
+
+
+def test_seeds_that_were_cut_get_none_beside_them_that_were_not(quick, tmp_path):
+    compare(["camps"], ["gcn"], tmp_path, seeds=1, limit=Limit(epochs=1), device="cpu")
+    table = compare(["camps"], ["gcn"], tmp_path, seeds=1, device="cpu")
+    assert "| 1, all cut at 1 epoch |" in table
+    with pytest.raises(StaleError, match=r"camps-gcn\.json has seeds that were cut at 1 epoch\. Give the same limit"):
+        compare(["camps"], ["gcn"], tmp_path, seeds=2, device="cpu")
+    compare(["camps"], ["gcn"], tmp_path, seeds=2, limit=Limit(epochs=1), device="cpu")
+    assert len(read(tmp_path, "camps", "gcn")["runs"]) == 2
+
+
+@pytest.mark.parametrize("given", [{"epochs": 0}, {"seconds": -1.0}, {"seconds": float("nan")}])
+def test_limits_that_leave_nothing_are_refused(given):
+    with pytest.raises(ConfigError, match="expected more than 0"):
+        Limit(**given)
+
+
 def test_differences_are_paired_by_seed():
     #   1, 2, 3 more: mean 2, deviation 1, t(0.975, 2) = 4.3027, so 2 ± 4.3027 / √3
     ours, own = {0: 80.0, 1: 81.0, 2: 82.0, 7: 0.0}, {0: 81.0, 1: 83.0, 2: 85.0}
@@ -132,7 +171,7 @@ def test_a_row_says_what_a_model_reaches_and_takes():
         {"seed": seed, "test": {"f1": 0.8 + seed / 100}, "seconds_per_epoch": 0.5, "seconds_to_best": 20.0} for seed in (0, 1)
     ]
     sessions = [{"seeds": [0, 1], "parameters": 1234, "peak_bytes": 3 << 20, "seconds_for_1000": 0.25}]
-    line = row("gat", {"runs": runs, "sessions": sessions}, "test.f1", {})
+    line = row("gat", {"runs": runs, "sessions": sessions}, ["test.f1"], {})
     assert line == "| gat | 80.50 ± 0.71 | 2 | – | 1,234 | 0.5 | 20 | 3 MiB (2) | 0.25 |"
 
 
@@ -142,23 +181,19 @@ def test_models_that_were_not_run_say_so(tmp_path):
 
 def test_wrong_names_are_answered_with_the_nearest():
     with pytest.raises(ConfigError, match=r"no model 'gcni'\. Did you mean gcnii or gcn"):
-        check_models(["gcni"], ["cora"])
+        check_models(["gcni"], [camps(name="cora")])
     with pytest.raises(ConfigError, match="cora-base is a recipe for cora, which is not among the data: pubmed"):
-        check_models(["cora-base"], ["pubmed"])
+        check_models(["cora-base"], [camps(name="pubmed")])
     with pytest.raises(ConfigError, match="nowhere:Model could not be imported"):
-        check_models(["nowhere:Model"], ["cora"])
+        check_models(["nowhere:Model"], [camps()])
     with pytest.raises(ConfigError, match=r"no class of torch\.nn\.Module"):
-        check_models(["pathlib:Path"], ["cora"])
-
-
-def test_links_are_not_compared(quick, tmp_path):
-    with pytest.raises(ConfigError, match="likes is for link prediction"):
-        compare(["likes"], ["gcn"], tmp_path)
+        check_models(["pathlib:Path"], [camps()])
 
 
 def test_a_recipe_is_for_its_own_data():
-    assert chosen(["gatas", "gcn", "cora-base", "gcn"], "cora") == ["gatas", "gcn", "cora-base"]
-    assert chosen(["gatas", "gcn", "cora-base"], "pubmed") == ["gatas", "gcn"]
+    assert chosen(["gatas", "gcn", "cora-base", "gcn"], camps(name="cora")) == ["gatas", "gcn", "cora-base"]
+    assert chosen(["gatas", "gcn", "cora-base"], camps(name="pubmed")) == ["gatas", "gcn"]
+    assert chosen(["gatas", "gcn", "mve", OWN], likes()) == ["gatas", "mve", OWN]
 
 
 def test_gatas_is_the_papers_recipe(quick):
@@ -175,7 +210,8 @@ def test_memory_is_what_was_taken_at_most():
 def test_the_command_prints_the_table(quick, tmp_path, monkeypatch, capsys):
     from gatas.cli.compare import compare as command
 
-    command(data="camps", models="gcn, gatas", seeds=1, at_once=1, out=tmp_path, data_dir=Path(), device="cpu")
+    given = {"protocol": None, "epochs": None, "max_seconds": None, "out": tmp_path, "data_dir": Path(), "device": "cpu"}
+    command(data="camps", models="gcn, gatas", seeds=1, at_once=1, **given)
     out, err = capsys.readouterr()
     assert "### camps" in out and "| gatas | " in out and "gcn on camps" in err
 

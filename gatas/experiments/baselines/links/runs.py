@@ -1,7 +1,7 @@
 """`run_link_peer`: train a peer by its name on each of some seeds."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from gatas.experiments.baselines.links.skipgram import Settings, SkipGram, fit_s
 from gatas.experiments.results import summarised
 from gatas.tasks.config import checked
 from gatas.training.config import Config, DataConfig, TrainingConfig
+from gatas.training.limit import Limit
 from gatas.training.loop import Entry, chosen_device, fit_models
 from gatas.training.run import Run
 
@@ -28,10 +29,11 @@ ENCODERS: dict[str, tuple[type[LinkPeer], Any]] = {
 }
 WALKERS: dict[str, type[SkipGram]] = {"mve": MVE, "mne": MNE, "gatne-t": GATNE}
 LINK_PEERS = (*ENCODERS, *WALKERS)
+SIZE = 200
 
 
 def run_link_peer(
-    name: str, dataset: Dataset, seeds: Sequence[int], device: str = "auto", *, size: int = 200, **settings: Any
+    name: str, dataset: Dataset, seeds: Sequence[int], device: str = "auto", *, size: int = SIZE, **settings: Any
 ) -> list[dict[str, Any]]:
     """Metrics of each seed, in the form of `results.summarised`. `settings` are of the training, instead of the peer's own."""
     return [summarised(fit_link_peer(name, dataset, seed, device, size=size, **settings)) for seed in seeds]
@@ -43,8 +45,9 @@ def fit_link_peer(
     seed: int,
     device: str = "auto",
     *,
-    size: int = 200,
+    size: int = SIZE,
     report: Callable[[Entry], None] | None = None,
+    limit: Limit | None = None,
     **settings: Any,
 ) -> Run:
     """One run. Seeds are trained one after another: a step is over the whole graph, which leaves a GPU little room."""
@@ -52,14 +55,20 @@ def fit_link_peer(
         raise ConfigError(f"there is no link peer {name!r}. Known: {', '.join(LINK_PEERS)}.")
     if name in WALKERS:
         chosen = replace(Settings(size=size), **settings)
-        return fit_skipgram(WALKERS[name], dataset, seed, chosen_device(device), chosen, report)
+        return fit_skipgram(WALKERS[name], dataset, seed, chosen_device(device), chosen, report, limit)
     kind, decoder = ENCODERS[name]
     training = checked(TrainingConfig, {**TRAINING, **settings})
     config = Config(data=DataConfig(name=dataset.name), training=training)
     chosen_devices = [chosen_device(device)] if chosen_device(device).type == "cuda" else []
     with torch.random.fork_rng(chosen_devices):  # dropout is torch's own; seeded here, it is a function of the seed too
         torch.manual_seed(seed)
-        (run,) = fit_models(
-            [kind(dataset, decoder, size=size, seed=seed)], dataset, config, [seed], device=device, report=report
-        )
+        model = kind(dataset, decoder, size=size, seed=seed)
+        (run,) = fit_models([model], dataset, config, [seed], device=device, report=report, limit=limit)
     return run
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    """A peer's settings, to be kept with its results."""
+    if name in WALKERS:
+        return {"training": asdict(Settings())}
+    return {"size": SIZE, "training": checked(TrainingConfig, TRAINING).model_dump(mode="json")}

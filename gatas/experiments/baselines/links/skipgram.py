@@ -23,8 +23,10 @@ from gatas.errors import TrainingError
 from gatas.experiments.baselines.links.edges import typed_edges
 from gatas.experiments.baselines.links.walks import Layers, pairs_within, walk
 from gatas.tasks import LinkTask
+from gatas.tasks.learnable import Learnable
 from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.learner import Loop
+from gatas.training.limit import Limit
 from gatas.training.loop import Entry
 from gatas.training.nadam import NAdam
 from gatas.training.run import Run
@@ -48,7 +50,7 @@ class Settings:
     patience: int = 5
 
 
-class SkipGram(nn.Module):
+class SkipGram(Learnable):
     """Embeddings of nodes for each type, and one of each node as a context."""
 
     noise: Noise = "power"
@@ -66,6 +68,10 @@ class SkipGram(nn.Module):
     def final(self, node: Tensor, edge_type: Tensor) -> Tensor:
         """(B, size) embeddings to measure with."""
         return self.embed(node, edge_type)
+
+    def represent(self, target: Tensor, **given: Any) -> Tensor:
+        """(B, size) of the first type; there is one of every type, which take as long."""
+        return self.final(target, torch.zeros_like(target))
 
     def forward(self, centre: Tensor, edge_type: Tensor, context: Tensor, negatives: Tensor) -> Tensor:
         """The loss of (B,) pairs with (K,) nodes that are contexts of none of them."""
@@ -107,8 +113,15 @@ def fit_skipgram(
     device: torch.device,
     settings: Settings,
     report: Callable[[Entry], None] | None = None,
+    limit: Limit | None = None,
 ) -> Run:
-    """Train embeddings; the result is that of the best epoch by validation data. A function of the seed on one device."""
+    """Train embeddings; the result is that of the best epoch by validation data. A function of the seed on one device.
+
+    A `limit` in seconds ends an epoch where it is, as it may be long.
+    """
+    if "valid" not in dataset.splits:
+        raise TrainingError(f"{dataset.name} has no split 'valid'; expected pairs to stop a training by under that name.")
+    limit, cut = limit or Limit(), ""
     generator = Generator(device).manual_seed(seed)
     layers = Layers.of(typed_edges(dataset), device)
     nodes, edge_type = walk(layers, settings.num_walks, settings.walk_length, generator)
@@ -120,11 +133,12 @@ def fit_skipgram(
         model = kind(layers, settings.size, expected, generator).to(device)
     loop = steps_of(model, settings.learning_rate, captures=device.type == "cuda")
     task, stopping = LinkTask(dataset, settings.batch_size), EarlyStopping(1, settings.patience)
-    best, history = model.state_dict(), []
+    best, history, begun = model.state_dict(), [], perf_counter()
     for epoch in range(settings.epochs):
         started = perf_counter()
         batches = shuffled(pairs, noise, settings, generator)
-        loss = float(loop(batches, [batches["centre"].shape[1]] * len(batches["centre"])).mean())
+        sizes = [batches["centre"].shape[1]] * len(batches["centre"])
+        loss = float(loop(batches, sizes, stop=lambda: bool(limit.reached(0, perf_counter() - begun))).mean())
         if not math.isfinite(loss):
             raise TrainingError(f"the loss became {loss} in epoch {epoch}, seed {seed}. Try a smaller learning_rate.")
         valid = task.measure(cosines(model, dataset, "valid", device), "valid")["gatne"]["roc_auc"]
@@ -134,10 +148,13 @@ def fit_skipgram(
             report(history[-1])
         if stopping.report(epoch, {0: (valid,)})[0]:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        if stopping.done:
+        cut = limit.reached(len(history), perf_counter() - begun) if len(history) < settings.epochs else ""
+        if stopping.done or cut:
             break
     model.load_state_dict(best)
     metrics = {"best_epoch": stopping.best_epoch[0], "epochs": len(history), **measured(model, task, device)}
+    if cut and not stopping.done:
+        metrics["cut"] = cut
     training = {name: getattr(settings, name) for name in ("batch_size", "learning_rate", "epochs", "patience")}
     config = Config(data=DataConfig(name=dataset.name), training=TrainingConfig(optimiser="adam", **training))
     return Run(config, seed, metrics, history, model, dataset)

@@ -1,0 +1,148 @@
+"""The tables of `compare`: what models reach, what they take, and how far they are from ours. Protocols are never mixed."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import stats
+
+from gatas.experiments.contenders import LINKS, OURS
+from gatas.experiments.results import spread, values
+from gatas.tasks.links import GATNE_TYPES
+
+COSTS = ("parameters", "s / epoch", "s to best", "peak memory", "s / 1,000 targets")
+NOTE = (
+    "Mean ± standard deviation over seeds, in percent; the difference is paired by seed. Seconds are the share of one seed "
+    "where several are trained as one program; memory is that of the whole program, with how many seeds it trained."
+)
+CUT = "Cut: ended by a limit (`--epochs`, `--max-seconds`) where training would have gone on. The best epoch until then counts."
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How links are measured."""
+
+    title: str
+    metrics: tuple[str, ...]  # the first is the one that counts
+    note: str
+
+
+PROTOCOLS = {
+    "paper": Protocol(
+        "the paper's protocol",
+        ("roc_auc", "f1"),
+        "ROC-AUC, and F1 at a probability of 0.5: the mean over the edge types that have links and others among the pairs.",
+    ),
+    "gatne": Protocol(
+        "GATNE's protocol",
+        ("gatne.roc_auc", "gatne.pr_auc", "gatne.f1"),
+        "ROC-AUC, PR-AUC, and F1 where as many pairs are accepted as there are links.",
+    ),
+}
+ONE_TRAINING = (
+    "Every protocol measures the same runs. MVE, MNE and GATNE-T are stopped by GATNE's ROC-AUC on validation data, others by "
+    "their own rule."
+)
+
+
+@dataclass(frozen=True)
+class View:
+    """One table: its title, where its metrics are in a run, and what a reader must know of them."""
+
+    name: str
+    title: str
+    metrics: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def views(data: str, task: str, split: str, protocols: Sequence[str] = tuple(PROTOCOLS)) -> list[View]:
+    """The tables of a data set: one, or for links one for each protocol."""
+    if task != LINKS:
+        metric = "micro_f1" if task == "multi-label node classification" else "accuracy"
+        return [View(data, data, (f"{split}.{metric}",))]
+    found = []
+    for name in protocols:
+        protocol = PROTOCOLS[name]
+        types = " and ".join(GATNE_TYPES.get(data, ())) if name == "gatne" else ""
+        title = f"{data}{f', type {types}' if types else ''}: {protocol.title}"
+        metrics = tuple(f"{split}.{metric}" for metric in protocol.metrics)
+        found.append(View(f"{data}-{name}", title, metrics, (protocol.note, ONE_TRAINING)))
+    return found
+
+
+def rendered(view: View, found: Mapping[str, dict[str, Any]], note: str) -> str:
+    """A table in Markdown, from results by model."""
+    ours = scores(found.get(OURS, {}), view.metrics[0])
+    names = [spoken(metric) for metric in view.metrics]
+    against = f"{f'{names[0]} ' if len(names) > 1 else ''}against {OURS} (95 %)"
+    columns = [*names, "seeds", against, *COSTS]
+    rows = [row(model, result, view.metrics, ours) for model, result in found.items()]
+    head = " | ".join(["| model", *columns]) + " |", "|---" * (len(columns) + 1) + "|"
+    stopped = [f"{model} stopped: {one['error']}" for model, one in found.items() if one.get("error") and one["runs"]]
+    cut = [CUT] if any("cut" in run for one in found.values() for run in one["runs"]) else []
+    said = [line for line in (*view.notes, *support(view, found), *cut, note, *stopped) if line]
+    return "\n".join([f"### {view.title}", "", *head, *rows, "", NOTE, *said, ""])
+
+
+def support(view: View, found: Mapping[str, dict[str, Any]]) -> list[str]:
+    """How many pairs of each type there are, where the mean over types is shown."""
+    split, _, metric = view.metrics[0].partition(".")
+    if metric != "roc_auc":
+        return []
+    types: dict[str, Any] = next((run[split].get("by_type", {}) for one in found.values() for run in one["runs"]), {})
+    counts = [f"{name}: {of['links']:,} and {of['others']:,}{'' if 'f1' in of else ', left out'}" for name, of in types.items()]
+    return [f"Links and others by type: {'; '.join(counts)}."] if counts else []
+
+
+def spoken(metric: str) -> str:
+    """A metric's name for readers."""
+    name = metric.rpartition(".")[2]
+    known = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "f1": "F1"}
+    return known.get(name, name)
+
+
+def scores(result: dict[str, Any], metric: str) -> dict[int, float]:
+    """In percent, by seed."""
+    runs = result.get("runs", [])
+    return {run["seed"]: 100 * value for run, value in zip(runs, values({"runs": runs}, metric), strict=True)}
+
+
+def row(model: str, result: dict[str, Any], metrics: Sequence[str], ours: dict[int, float]) -> str:
+    if not result["runs"]:
+        reason = result.get("error", "not run yet").replace("|", "¦")
+        return f"| {model} | {reason} |" + " – |" * (len(metrics) + 1 + len(COSTS))
+    measured, session = [scores(result, metric) for metric in metrics], result["sessions"][-1]
+    cells = [
+        *(f"{statistics.fmean(own.values()):.2f} ± {spread(list(own.values())):.2f}" for own in measured),
+        seeds_of(result["runs"]),
+        "–" if model == OURS else difference(measured[0], ours),
+        f"{session['parameters']:,}",
+        f"{statistics.median(run['seconds_per_epoch'] for run in result['runs']):.3g}",
+        f"{statistics.median(run['seconds_to_best'] for run in result['runs']):.3g}",
+        f"{readable(session['peak_bytes'])} ({len(session['seeds'])})",
+        f"{session['seconds_for_1000']:.3g}",
+    ]
+    return " | ".join([f"| {model}", *cells]) + " |"
+
+
+def seeds_of(runs: Sequence[dict[str, Any]]) -> str:
+    """How many there are, and how many of them were cut, where."""
+    cut = [run["cut"] for run in runs if "cut" in run]
+    if not cut:
+        return str(len(runs))
+    return f"{len(runs)}, {'all' if len(cut) == len(runs) else len(cut)} cut at {' or '.join(dict.fromkeys(cut))}"
+
+
+def difference(own: dict[int, float], ours: dict[int, float]) -> str:
+    """The mean difference over the seeds that both have, with its 95 % interval (Student's t)."""
+    both = [own[seed] - ours[seed] for seed in own if seed in ours]
+    if len(both) < 2:
+        return "–"
+    mean, half = statistics.fmean(both), stats.t.ppf(0.975, len(both) - 1) * spread(both) / math.sqrt(len(both))
+    return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
+
+
+def readable(count: int) -> str:
+    return f"{count / 2**30:.2f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
