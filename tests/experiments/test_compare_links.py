@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from gatas.cli import main
 from gatas.errors import ConfigError
 from gatas.experiments import compare as comparing
 from gatas.experiments import recipes
-from gatas.experiments.baselines.links import LINK_PEERS
+from gatas.experiments.baselines.links import LINK_PEERS, runs
 from gatas.experiments.compare import compare, path_of
 from gatas.experiments.compare_table import views
 from gatas.experiments.contenders import LINKS, check_models, contender
@@ -57,6 +58,7 @@ def quick(monkeypatch):
     """Toys by name, and a tiny recipe."""
     toys = {"clubs": clubs(), "camps": camps()}
     monkeypatch.setattr(comparing, "load_dataset", lambda name, _: toys[name])
+    monkeypatch.setattr(runs, "Settings", partial(runs.Settings, num_walks=2))
     model = {"num_steps": 2, "sample_size": 5, "num_heads": 1, "node_embedding_size": 4, "pair_hidden_size": 8}
     monkeypatch.setitem(recipes.OWN, "clubs", {"model": model, "training": {"epochs": 2}})
 
@@ -100,9 +102,9 @@ def test_links_are_compared_resumed_and_shown_by_both_protocols(quick, tmp_path,
     paper, gatne = shown.values()
     assert paper["model"][:4] == ["ROC-AUC", "F1", "seeds", "ROC-AUC against gatas (95 %)"]
     assert gatne["model"][:4] == ["ROC-AUC", "PR-AUC", "F1", "seeds"]
-    runs = read(tmp_path, "mne")["runs"]
-    for cell, values in [(paper["mne"][0], [run["test"]["roc_auc"] for run in runs]),
-                         (gatne["mne"][1], [run["test"]["gatne"]["pr_auc"] for run in runs])]:  # fmt: skip
+    seeds = read(tmp_path, "mne")["runs"]
+    for cell, values in [(paper["mne"][0], [run["test"]["roc_auc"] for run in seeds]),
+                         (gatne["mne"][1], [run["test"]["gatne"]["pr_auc"] for run in seeds])]:  # fmt: skip
         assert cell.startswith(f"{50 * sum(values):.2f} ± ")
     assert paper["mne"][2] == "2, all cut at 2 epochs" and paper["gatas"][2] == "2" and " to " in paper["mne"][3]
     assert "Links and others by type: friend: 19 and 19; rival: 12 and 12." in out
@@ -137,7 +139,7 @@ def test_every_link_peer_has_settings_that_are_kept_with_its_results(quick, tmp_
     compare(["clubs"], ["mve"], tmp_path, seeds=1, limit=Limit(seconds=1e-9), device="cpu")
     (run,) = read(tmp_path, "mve")["runs"]
     assert run["cut"] == "1e-09 s" and run["epochs"] == 1  # a walker's epoch is long, so that it ends within
-    assert read(tmp_path, "mve")["settings"]["training"]["num_walks"] == 20
+    assert read(tmp_path, "mve")["settings"]["training"]["num_walks"] == 2
 
 
 def test_nodes_and_links_may_be_compared_by_one_command(quick, tmp_path):

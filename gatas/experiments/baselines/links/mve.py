@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
-from gatas.experiments.baselines.links.skipgram import SkipGram, of_type
+from gatas.experiments.baselines.links.skipgram import SkipGram, of_type, one_hot
 from gatas.experiments.baselines.links.walks import Layers
 
 AGREEMENT = 0.05
@@ -37,7 +37,7 @@ class MVE(SkipGram):
 
     def forward(self, centre: Tensor, edge_type: Tensor, context: Tensor, negatives: Tensor) -> Tensor:
         views = self._views(centre)
-        own = (views * F.one_hot(edge_type, views.shape[1])[:, :, None]).sum(1)
+        own = (views * one_hot(edge_type, views.shape[1])[:, :, None]).sum(1)
         votes = self._votes(centre, views.detach())
         voted = self._robust(views.detach(), votes)  # teaches the attention, not the views
         robust = self._robust(views, votes.detach())

@@ -97,8 +97,13 @@ class SkipGram(Learnable):
 
 def transformed(vectors: Tensor, edge_type: Tensor, matrices: Tensor) -> Tensor:
     """(B, size) of (B, small) vectors, each by the matrix of its type among (T, small, size)."""
-    own = F.one_hot(edge_type, len(matrices)).to(vectors.dtype)  # a matrix for each row would be much larger
+    own = one_hot(edge_type, len(matrices)).to(vectors.dtype)  # a matrix for each row would be much larger
     return (own[:, :, None] * vectors[:, None]).flatten(1) @ matrices.flatten(0, 1)
+
+
+def one_hot(edge_type: Tensor, num_types: int) -> Tensor:
+    """(B, T) bool. That of torch asks the host, on some devices, whether there are as many types."""
+    return edge_type[:, None] == torch.arange(num_types, device=edge_type.device)
 
 
 def of_type(table: Tensor, node: Tensor, edge_type: Tensor) -> Tensor:
