@@ -1,4 +1,4 @@
-"""The paper's three tables, and one for recipes of our own: which recipe stands behind each cell, and what the paper has there."""
+"""The paper's three tables, and one for recipes of our own: which recipe is behind each cell, what the paper has there."""
 
 from dataclasses import dataclass
 
