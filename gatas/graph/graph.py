@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.edges import (
     MAX_NODES,
+    EdgeList,
     Repeated,
     checked_range,
     collapsed,
@@ -155,6 +156,14 @@ class Graph:
         """(E,) the node each edge starts from."""
         return np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr))
 
+    def edges_from(self, nodes: Ints) -> EdgeList:
+        """All edges of some nodes, in their order."""
+        first = self.indptr[nodes]
+        degree = self.indptr[nodes + 1] - first
+        edge = np.arange(degree.sum()) + np.repeat(first - np.cumsum(degree) + degree, degree)
+        kind, target = self.edge_type[edge].astype(np.int64), self.neighbour[edge].astype(np.int64)
+        return EdgeList(np.repeat(nodes, degree), kind, target, None if self.weight is None else self.weight[edge])
+
     def name(self, node: int) -> int | str:
         """The id a user knows this node by."""
         if isinstance(node, float | str) or not 0 <= node < self.num_nodes:
@@ -169,6 +178,13 @@ class Graph:
         if number is None or not 0 <= number < self.num_nodes:
             raise GraphError(f"there is no node {name!r}; nodes are numbered 0 to {self.num_nodes - 1}.")
         return number
+
+    def place(self, name: int | str) -> int:
+        """The same without complaint: -1 for an id that no node has. Quick for those who ask again and again."""
+        if self.node_names is not None:
+            return self.node_names.place(name)
+        number = as_number(name)
+        return number if number is not None and 0 <= number < self.num_nodes else -1
 
     def __repr__(self) -> str:
         return (

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,9 @@ from gatas.graph.inputs import Ints, frozen
 
 WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
 """Text that reads the same after a trip through int64 (if it fits): not "007", not "+1"."""
+
+MOST_COMPARED = 100_000
+"""Ids among which the nearest to one that is not known are looked for."""
 
 FEW = 8  # names that are looked up one by one: cheaper than a hash table of all ids
 
@@ -72,6 +76,21 @@ class Names:
             raise GraphError(f"the stored ids are damaged ({error}).") from error
         return column
 
+    @property
+    def whole(self) -> bool:
+        """Whether ids are integers."""
+        return self.bytes is None
+
+    @cached_property
+    def places(self) -> dict[int | str, int]:
+        """The node of every id, for those who look up again and again; made when first asked for."""
+        return {name: node for node, name in enumerate(self.tolist())}
+
+    def place(self, name: int | str) -> int:
+        """The node that carries an id, or -1."""
+        wanted = as_number(name) if self.whole else as_text(name)
+        return -1 if wanted is None else self.places.get(wanted, -1)
+
     def __len__(self) -> int:
         return len(self._column)
 
@@ -92,17 +111,21 @@ class Names:
 
     def find(self, names: Sequence[int | str]) -> Ints:
         """The nodes that carry these ids; integers may be written as text, and text that is a number as an integer."""
-        wanted = pa.array([as_number(name) if self.bytes is None else _as_text(name) for name in names], self._column.type)
+        wanted = pa.array([as_number(name) if self.whole else as_text(name) for name in names], self._column.type)
         if len(wanted) <= FEW:
             found = np.array([pc.index(self._column, name).as_py() if name.is_valid else -1 for name in wanted], np.int64)
         else:
             found = pc.fill_null(pc.index_in(wanted, value_set=self._column), -1).to_numpy().astype(np.int64)
         if (found < 0).any():
-            missing = names[int(np.argmax(found < 0))]
-            near = get_close_matches(str(missing), [str(name) for name in self._column[:100_000].to_pylist()], n=3)
-            hint = f" Nearest known: {', '.join(near)}." if near else ""
-            raise GraphError(f"no node has the id {missing!r}.{hint}")
+            refuse_unknown(names[int(np.argmax(found < 0))], self._column[:MOST_COMPARED].to_pylist())
         return found
+
+
+def refuse_unknown(name: object, known: Sequence[int | str]) -> NoReturn:
+    """Say so, with the nearest ids."""
+    near = get_close_matches(str(name), [str(other) for other in known[:MOST_COMPARED]], n=3)
+    hint = f" Nearest known: {', '.join(near)}." if near else ""
+    raise GraphError(f"no node has the id {name!r}.{hint}")
 
 
 def as_number(name: object) -> int | None:
@@ -114,7 +137,8 @@ def as_number(name: object) -> int | None:
     return int(name) if -(2**63) <= int(name) < 2**63 else None
 
 
-def _as_text(name: object) -> str | None:
+def as_text(name: object) -> str | None:
+    """Text, also of an integer; None for anything else."""
     if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
         return None
     text = str(name)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gatas.inference.view import View
 from gatas.nn.softmax import masked_softmax
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
@@ -39,7 +40,7 @@ def attention(model: Model, targets: Tensor, *, mode: Mode = "all", draw: int = 
     with evaluating(model):
         targets = targets.to(model.sampler.depth_logits.device)
         neighbourhood = model.sampler(targets, draw=draw, mode=mode)
-        logits = scores(model, targets, neighbourhood)[0].transpose(1, 2)  # (B, K, S)
+        logits = scores(View(model), targets, neighbourhood)[0].transpose(1, 2).float()  # (B, K, S)
     return Attention(neighbourhood, masked_softmax(logits, neighbourhood.mask[:, None]).transpose(1, 2))
 
 
@@ -55,24 +56,32 @@ def evaluating(model: Model) -> Iterator[None]:
             module.training = True
 
 
-def scores(model: Model, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; and (B, S) which pair each slot holds."""
-    inputs, neighbours, index = _seen(model, targets, neighbourhood)
-    layer = model.encoder.neighbours
-    of_target = layer.hidden_of_target(inputs).view(len(inputs), 1, layer.num_heads, layer.hidden_size)  # (B, 1, K, F')
-    of_pair = layer.hidden_of_neighbour(neighbours).view(len(neighbours), layer.num_heads, layer.hidden_size)  # (U, K, F')
+def scores(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+    """(B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; and (B, S) which pair each slot holds.
+
+    In float64, so that sums have more digits than the model's own.
+    """
+    inputs, neighbours, index = _seen(view, targets, neighbourhood)
+    layer = view.model.encoder.neighbours
+    of_target = linear(layer.hidden_of_target, inputs).view(len(inputs), 1, layer.num_heads, layer.hidden_size)  # (B, 1, K, F')
+    of_pair = linear(layer.hidden_of_neighbour, neighbours).view(len(neighbours), layer.num_heads, layer.hidden_size)
     hidden = F.elu(of_target + of_pair[index])  # (B, S, K, F')
-    logits = torch.einsum("bskf,kf->bsk", hidden, layer.score) + neighbourhood.log_probability[..., None]
-    values = F.elu(layer.value(neighbours)).view(len(neighbours), layer.num_heads, layer.head_size)  # (U, K, F'')
+    logits = torch.einsum("bskf,kf->bsk", hidden, layer.score.double()) + neighbourhood.log_probability[..., None]
+    values = F.elu(linear(layer.value, neighbours)).view(len(neighbours), layer.num_heads, layer.head_size)  # (U, K, F'')
     return logits, values, index
 
 
-def _seen(model: Model, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+def linear(layer: nn.Linear, values: Tensor) -> Tensor:
+    """The layer's map in the precision of what comes in."""
+    return F.linear(values, layer.weight.to(values), None if layer.bias is None else layer.bias.to(values))
+
+
+def _seen(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
     """What the encoder gives to its attention: h of the targets, n of pairs, and which pair each slot holds."""
     given: list[Any] = []
-    hook = model.encoder.neighbours.register_forward_pre_hook(lambda _, arguments: given.extend(arguments))
+    hook = view.model.encoder.neighbours.register_forward_pre_hook(lambda _, arguments: given.extend(arguments))
     try:
-        model.encoder(targets, neighbourhood, model.features)
+        view.encoded(targets, neighbourhood)
     finally:
         hook.remove()
     inputs, neighbours, index = given[:3]

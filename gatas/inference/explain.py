@@ -12,13 +12,14 @@ from typing import Any, get_args
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import functional_call
 from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.inference.attention import evaluating, scores
+from gatas.inference.embed import as_view
 from gatas.inference.explanation import Answer, Explanation, Floats, Part, shares_of
+from gatas.inference.view import View
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
 from gatas.tasks import LinkPredictor, Model
@@ -33,50 +34,54 @@ CERTAIN = 100.0
 
 @torch.no_grad()
 def explain(
-    model: Model, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
+    of: Model | View, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
 ) -> Explanation:
-    """Explain the class of a node, or a link (source, type, target). The model stays as it is.
+    """Explain the class of a node, or a link (source, type, target), of a model or of one with new nodes; it stays as it is.
 
     `mode` and `draw` choose the neighbourhood: by default the one that the model answers by, else every candidate. `answer` is
     another class than the likeliest.
     """
+    model = of.model if isinstance(of, View) else of
     chosen: Mode = getattr(model, "answer_mode", "all") if mode is None else mode
     if chosen not in get_args(Mode):
         raise GatasError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
     with evaluating(model):
+        view = as_view(of)
         if isinstance(asked, tuple | list):
-            return _explain_link(model, asked, chosen, draw, answer)
-        return _explain_node(model, asked, chosen, draw, answer)
+            return _explain_link(view, asked, chosen, draw, answer)
+        return _explain_node(view, asked, chosen, draw, answer)
 
 
-def _explain_node(model: Model, asked: Id, mode: Mode, draw: int, answer: str | None) -> Explanation:
+def _explain_node(view: View, asked: Id, mode: Mode, draw: int, answer: str | None) -> Explanation:
+    model = view.model
     if isinstance(model, LinkPredictor) and answer is not None:
         raise GatasError("this model predicts links: ask for (source, type, target), where the type is the answer.")
-    (found,) = _looked_at(model, [asked], mode, draw)
+    (found,) = _looked_at(view, [asked], mode, draw)
     if isinstance(model, LinkPredictor):
-        return _explanation(model, found, None, mode)
-    logits = _head(model, _represented(found.output[None]))
+        return _explanation(view, found, None, mode)
+    logits = view.headed(_represented(found.output[None]))
     number = int(logits.argmax()) if answer is None else _number_of(answer, model, "class")
-    of_answer = _Asked(model.names[number], lambda output: _log_odds(model, _head(model, _represented(output)), number))
-    return _explanation(model, found, of_answer, mode)
+    of_answer = _Asked(model.names[number], lambda output: _log_odds(model, view.headed(_represented(output)), number))
+    return _explanation(view, found, of_answer, mode)
 
 
-def _explain_link(model: Model, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
+def _explain_link(view: View, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
+    model = view.model
     if not isinstance(model, LinkPredictor):
         raise GatasError(f"this model says of what class a node is: ask for the id of one, not for the link {asked!r}.")
     if len(asked) != 3 or answer is not None:
         raise GatasError(f"{asked!r} came; a link is (source, type, target), and its type is the answer.")
     name, number = asked[1], _number_of(asked[1], model, "type of link")
-    source, target = _looked_at(model, [asked[0], asked[2]], mode, draw)
+    source, target = _looked_at(view, [asked[0], asked[2]], mode, draw)
 
     def log_odds(of_source: Tensor, of_target: Tensor) -> Tensor:
         count = max(len(of_source), len(of_target))
         ends = (_represented(output).expand(count, -1) for output in (of_source, of_target))
-        return _head(model, *ends)[:, number]
+        return view.headed(*ends)[:, number]
 
     of_target = _Asked(name, lambda output: log_odds(source.output[None], output))
     of_source = _Asked(name, lambda output: log_odds(output, target.output[None]))
-    return _explanation(model, source, of_source, mode, _explanation(model, target, of_target, mode))
+    return _explanation(view, source, of_source, mode, _explanation(view, target, of_target, mode))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,26 +118,26 @@ class Seen:
         return others[..., :-1] / others[..., -1:].clamp_min(torch.finfo(others.dtype).tiny)
 
 
-def seen(model: Model, targets: Tensor, neighbourhood: Neighbourhood) -> list[Seen]:
-    """The rows of each target, in float64, so that sums have more digits than the model's own."""
-    logits, values, index = scores(model, targets, neighbourhood)
-    counts = model.sampler.num_candidates(targets).tolist()
-    coverage = model.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
+def seen(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> list[Seen]:
+    """The rows of each target."""
+    logits, values, index = scores(view, targets, neighbourhood)
+    counts = view.sampler.num_candidates(targets).tolist()
+    coverage = view.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
     found = []
     for k, target in enumerate(targets.tolist()):
         used = neighbourhood.mask[k]
-        node, path, own = neighbourhood.node[k][used], neighbourhood.path[k][used], logits[k][used].double()
+        node, path, own = neighbourhood.node[k][used], neighbourhood.path[k][used], logits[k][used]
         odds = (own - own.amax(0)).exp() if len(own) else own
-        probability = neighbourhood.log_probability[k][used].double().exp() / (counts[k] if model.sampler.uniform else 1)
-        order, own_values = _order(node, path, (odds / odds.sum(0)).mean(1)), values[index[k][used]].double()
+        probability = neighbourhood.log_probability[k][used].double().exp() / (counts[k] if view.sampler.uniform else 1)
+        order, own_values = _order(node, path, (odds / odds.sum(0)).mean(1)), values[index[k][used]]
         rows = (node[order], path[order], probability[order], odds[order], own_values[order])
         found.append(Seen(target, *rows, counts[k], coverage[k]))
     return found
 
 
-def _looked_at(model: Model, asked: list[Id], mode: Mode, draw: int) -> list[Seen]:
-    targets = torch.tensor([model.graph.find(name) for name in asked], device=model.sampler.depth_logits.device)
-    return seen(model, targets, model.sampler(targets, draw=draw, mode=mode))
+def _looked_at(view: View, asked: list[Id], mode: Mode, draw: int) -> list[Seen]:
+    targets = torch.tensor([view.graph.find(name) for name in asked], device=view.device)
+    return seen(view, targets, view.sampler(targets, draw=draw, mode=mode))
 
 
 def _order(node: Tensor, path: Tensor, attention: Tensor) -> Tensor:
@@ -163,13 +168,6 @@ def _represented(output: Tensor) -> Tensor:
     return F.elu(output).flatten(1)
 
 
-def _head(model: Model, *representations: Tensor) -> Tensor:
-    """Logits in float64."""
-    weights = {name: weight.double() for name, weight in model.head.named_parameters()}
-    logits: Tensor = functional_call(model.head, weights, representations)
-    return logits
-
-
 def _log_odds(model: Model, logits: Tensor, number: int) -> Tensor:
     """ln p / (1 - p) of one class, whether nodes have one each or any number."""
     if model.task != "node classification":
@@ -187,8 +185,9 @@ def _number_of(name: object, model: Model, what: str) -> int:
     raise GatasError(f"there is no {what} {name!r}.{hint}")
 
 
-def _explanation(model: Model, seen: Seen, asked: _Asked | None, mode: Mode, other: Explanation | None = None) -> Explanation:
-    names, path = model.graph.relation_names, seen.path.cpu().numpy()
+def _explanation(view: View, seen: Seen, asked: _Asked | None, mode: Mode, other: Explanation | None = None) -> Explanation:
+    graph, path = view.graph, seen.path.cpu().numpy()
+    names = graph.relation_names
     step = np.where(path == 0, 0, path_length(path, len(names)))
     contributions = (seen.weights[..., None] * seen.values).cpu().numpy()
     columns = [seen.probability.cpu().numpy(), seen.weights.mean(1).cpu().numpy(), shares_of(contributions)]
@@ -197,8 +196,8 @@ def _explanation(model: Model, seen: Seen, asked: _Asked | None, mode: Mode, oth
     relations = [tuple(names[relation] for relation in path_relations(own, len(names))) for own in paths.tolist()]
     by_path = _parts(seen, asked, columns, of_path, path_names)
     return Explanation(
-        target=model.graph.name(seen.target),
-        neighbour=tuple(model.graph.name(node) for node in seen.node.tolist()),
+        target=graph.name(seen.target),
+        neighbour=tuple(graph.name(node) for node in seen.node.tolist()),
         path=tuple(path_names[k] for k in of_path.tolist()),
         relations=tuple(relations[k] for k in of_path.tolist()),
         step=step,
@@ -208,8 +207,8 @@ def _explanation(model: Model, seen: Seen, asked: _Asked | None, mode: Mode, oth
         answer=None if asked is None else asked.answer(seen),
         effect=None if asked is None else asked.effect(seen, torch.arange(len(path), device=seen.path.device), len(path)),
         paths=tuple(sorted(by_path, key=lambda part: -part.attention)),
-        depths=tuple(_parts(seen, asked, columns, step, _depth_names(model.transitions.setting.num_steps))),
-        depth_coefficients=model.sampler.depth_coefficients.double().cpu().numpy(),
+        depths=tuple(_parts(seen, asked, columns, step, _depth_names(view.model.transitions.setting.num_steps))),
+        depth_coefficients=view.sampler.depth_coefficients.double().cpu().numpy(),
         mode=mode,
         num_candidates=seen.num_candidates,
         coverage=seen.coverage,

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from gatas.errors import GraphError
 from gatas.graph import Graph
+from gatas.graph.grown import Grown
 from gatas.graph.inputs import Ints
 
 
-def nodes_of(graph: Graph, ids: Any) -> Ints:
+def nodes_of(graph: Graph | Grown, ids: Any) -> Ints:
     """The nodes with these ids: a list, an array, a column, or a single one."""
     wanted = listed(ids)
     if graph.node_names is not None:
@@ -20,11 +21,11 @@ def nodes_of(graph: Graph, ids: Any) -> Ints:
     return np.array([graph.find(name) for name in wanted], np.int64)
 
 
-def names_of(graph: Graph, nodes: Ints) -> Any:
+def names_of(graph: Graph | Grown, nodes: Ints) -> Any:
     """Their ids, as a column."""
     if graph.node_names is None:
         return pa.array(nodes, pa.int64())
-    return pa.array(graph.node_names.take(nodes), pa.int64() if graph.node_names.bytes is None else pa.string())
+    return pa.array(graph.node_names.take(nodes), pa.int64() if graph.node_names.whole else pa.string())
 
 
 def types_of(names: Sequence[str], given: Any, count: int, what: str) -> Ints:

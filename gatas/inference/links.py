@@ -114,9 +114,8 @@ def _known_targets(view: View, node: int, kind: int) -> Ints:
     if train is not None:
         found.append(train.target[(train.source == node) & (train.edge_type == kind) & (train.label == 1)])
     if view.model.names[kind] in graph.edge_type_names:
-        edges = slice(graph.indptr[node], graph.indptr[node + 1])
-        of_kind = graph.edge_type[edges] == graph.edge_type_names.index(view.model.names[kind])
-        found.append(graph.neighbour[edges][of_kind])
+        edges = graph.edges_from(np.array([node]))
+        found.append(edges.target[edges.edge_type == graph.edge_type_names.index(view.model.names[kind])])
     return np.concatenate(found).astype(np.int64)
 
 

@@ -6,6 +6,7 @@ weighted by probability, or zeros; `benchmarks/new_nodes.py` measures both. Mode
 
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gatas.errors import GraphError
-from gatas.graph import Graph, Names
+from gatas.graph import Graph
+from gatas.graph.grown import Grown
 from gatas.graph.inputs import Ints, as_features, as_weights
-from gatas.graph.names import as_number
 from gatas.graph.node_columns import node_table, warn_of_others
 from gatas.graph.tables import Table, ids_of, numbers_of, read_table
 from gatas.inference.embed import embed_nodes
@@ -23,7 +24,7 @@ from gatas.inference.ids import listed, names_of, nodes_of, types_of
 from gatas.inference.view import NodeRows, View, batches, part_of, parts_of
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.tasks import Model
-from gatas.transitions import OnDemand
+from gatas.transitions import Nearby
 
 Rule = Literal["mean", "zeros"]
 INVERSE = "⁻¹"
@@ -58,11 +59,9 @@ def with_new_nodes(
         raise GraphError(f"embeddings is {embeddings!r}; expected 'mean', of the sampled neighbours', or 'zeros'.")
     sources, types, targets = _columns(model.graph, edges)
     rows = _features(model, features)
-    names = _new_names(model, rows, ids, (sources, targets))
-    graph = _joined_graph(model.graph, names, sources, types, targets, weights, reverse)
-    setting = model.transitions.setting
-    source = OnDemand(graph, setting.num_steps, setting.kind, setting.max_candidates)
-    sampler = NeighbourSampler(source, model.config.sample_size, **model.ablation.sampler())
+    graph = Grown(model.graph, _new_names(model, rows, ids, (sources, targets)))
+    _add_edges(graph, sources, types, targets, weights, reverse)
+    sampler = NeighbourSampler(Nearby(graph, model.transitions.setting), model.config.sample_size, **model.ablation.sampler())
     sampler.load_state_dict(model.sampler.state_dict())
     view = View(model, graph, sampler.to(model.sampler.depth_logits.device))
     given = None if rows is None else torch.tensor(rows, device=view.device)
@@ -149,48 +148,40 @@ def _new_names(model: Model, rows: Any, ids: Any, ends: tuple[list[Any], list[An
         raise GraphError("new nodes came without ids, but the graph's nodes are known by theirs. Give each new node one.")
     if rows is not None:
         return list(range(graph.num_nodes, graph.num_nodes + len(rows)))
-    known = set(map(str, range(graph.num_nodes) if graph.node_names is None else graph.node_names.tolist()))
     found = {str(name): name for name in [*ends[0], *ends[1]]}  # 12 and "12" are one
-    return [name for text, name in found.items() if text not in known]
+    return [name for name in found.values() if graph.place(name) < 0]
 
 
-def _joined_graph(graph: Graph, names: list[Any], sources: Any, types: Any, targets: Any, weights: Any, reverse: bool) -> Graph:
-    """Old nodes and edges, and after them the new."""
+def _add_edges(grown: Grown, sources: Any, types: Any, targets: Any, weights: Any, reverse: bool) -> None:
+    graph = grown.graph
     if weights is not None and graph.weight is None:
         raise GraphError("new edges came with weights, but those of the graph have none. Leave them out.")
-    everyone = _all_names(graph, names)
-    total = graph.num_nodes + len(names)
-    named = Graph.from_edges([], [], num_nodes=total, node_names=everyone)  # finds and refuses ids as every graph does
-    source, target = nodes_of(named, sources), nodes_of(named, targets)
+    source, target = nodes_of(grown, sources), nodes_of(grown, targets)
     kind = types_of(graph.edge_type_names, types, len(source), "edge type") if len(source) else np.empty(0, np.int64)
     given = as_weights(np.ones(len(source)) if weights is None else weights, "new edge {}".format)
     if len(given) != len(source):
         raise GraphError(f"{len(given)} weights were given for {len(source)} new edges. Give one for each.")
     back = _backwards(graph)[kind] if reverse else np.full(len(kind), -1)
     both = back >= 0
-    return Graph.from_edges(
-        np.concatenate([graph.source, source, target[both]]),
-        np.concatenate([graph.neighbour, target, source[both]]),
-        np.concatenate([graph.edge_type, kind, back[both]]),
-        num_nodes=total,
-        weight=None if graph.weight is None else np.concatenate([graph.weight, given, given[both]]),
-        node_names=named.node_names,
-        edge_type_names=graph.edge_type_names,
+    grown.add(
+        np.concatenate([source, target[both]]),
+        np.concatenate([kind, back[both]]),
+        np.concatenate([target, source[both]]),
+        None if graph.weight is None else np.concatenate([given, given[both]]),
     )
 
 
-def _all_names(graph: Graph, names: list[Any]) -> Names | None:
-    """Ids of old and new nodes: integers if all can be, else text. Nodes that are known by their numbers stay so."""
-    numbers = [as_number(name) for name in names]
-    whole = None not in numbers and (graph.node_names is None or graph.node_names.bytes is None)
-    if graph.node_names is None and numbers == list(range(graph.num_nodes, graph.num_nodes + len(names))):
-        return None
-    old = list(range(graph.num_nodes)) if graph.node_names is None else graph.node_names.tolist()
-    return Names.of([*old, *numbers]) if whole else Names.of([*map(str, old), *map(str, names)])
-
-
 def _backwards(graph: Graph) -> Ints:
-    """For each edge type the one that its edges have in the other direction; -1 where nothing says so."""
+    """For each edge type the one that its edges have in the other direction; -1 where nothing says so. Found once a graph."""
+    if graph not in _found_backwards:
+        _found_backwards[graph] = _find_backwards(graph)
+    return _found_backwards[graph]
+
+
+_found_backwards: WeakKeyDictionary[Graph, Ints] = WeakKeyDictionary()
+
+
+def _find_backwards(graph: Graph) -> Ints:
     names = graph.edge_type_names
     if any(name.endswith(INVERSE) for name in names):
         back = [name.removesuffix(INVERSE) if name.endswith(INVERSE) else name + INVERSE for name in names]

@@ -2,15 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gatas.graph import Graph
+from gatas.graph.grown import Grown
 from gatas.graph.inputs import Ints
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.tasks import Model
+
+if TYPE_CHECKING:
+    from gatas.inference import Explanation
+    from gatas.inference.predict import Prediction
 
 BATCH_SIZE = 256
 SLOTS = 50_000
@@ -34,8 +41,9 @@ class View:
     number in some 10⁸ may lie so close to the middle between two float32 that it becomes either (none of 2.7 million did).
     """
 
-    def __init__(self, model: Model, graph: Graph | None = None, sampler: NeighbourSampler | None = None) -> None:
-        self.model, self.graph, self.sampler = model.eval(), graph or model.graph, sampler or model.sampler
+    def __init__(self, model: Model, graph: Grown | None = None, sampler: NeighbourSampler | None = None) -> None:
+        self.model, self.sampler = model.eval(), sampler or model.sampler
+        self.graph: Graph | Grown = graph or model.graph
         self.new = NodeRows(None, None)  # of nodes from the model's last on
         self.device = self.sampler.depth_logits.device
         self.encoder_weights = in_float64(model.encoder, skip=EMBEDDINGS)
@@ -51,8 +59,32 @@ class View:
         """(B, K·F'') float64."""
         targets = torch.from_numpy(nodes).to(self.device)
         neighbourhood = self.sampler(targets, draw=draw, mode=self.model.answer_mode)
-        found = [self._encoded(targets[part], part_of(neighbourhood, part)) for part in parts_of(neighbourhood.mask)]
+        found = [self.encoded(targets[part], part_of(neighbourhood, part)) for part in parts_of(neighbourhood.mask)]
         return torch.cat(found) if found else torch.empty(0, self.model.encoder.output_size, dtype=torch.float64)
+
+    def embed(self, ids: Any) -> NDArray[np.float32]:
+        """Representations of nodes by their ids, old or new."""
+        from gatas.inference.embed import embed
+
+        return embed(self, ids)
+
+    def predict(self, ids: Any) -> "Prediction":
+        """Classes and their probabilities, of nodes by their ids, old or new."""
+        from gatas.inference.predict import predict
+
+        return predict(self, ids)
+
+    def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
+        """Probabilities of links between nodes by their ids, old or new; one type for all, or one for each."""
+        from gatas.inference.links import predict_links
+
+        return predict_links(self, sources, edge_types, targets)
+
+    def explain(self, asked: int | str | tuple[int | str, str, int | str], **options: Any) -> "Explanation":
+        """What an answer rests on: of a node's id, or of a link (source, type, target); see `gatas.inference.explain`."""
+        from gatas.inference.explain import explain
+
+        return explain(self, asked, **options)
 
     @torch.no_grad()
     def headed(self, *representations: Tensor) -> Tensor:
@@ -60,8 +92,8 @@ class View:
         logits: Tensor = torch.func.functional_call(self.model.head, self.head_weights, representations)
         return logits
 
-    def _encoded(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
-        """The encoder sees the nodes of this batch only, numbered anew."""
+    def encoded(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
+        """(B, K·F'') float64. The encoder sees the nodes of this batch only, numbered anew."""
         nodes, place = torch.unique(torch.cat([targets, neighbourhood.node.flatten()]), return_inverse=True)
         here = Neighbourhood(
             place[len(targets) :].view_as(neighbourhood.node),
@@ -124,5 +156,5 @@ def part_of(neighbourhood: Neighbourhood, part: slice) -> Neighbourhood:
     return Neighbourhood(*(column[part, :longest].contiguous() for column in columns))
 
 
-def all_nodes(graph: Graph) -> Ints:
+def all_nodes(graph: Graph | Grown) -> Ints:
     return np.arange(graph.num_nodes)

@@ -19,7 +19,7 @@ from gatas.tasks.learnable import Learnable
 from gatas.transitions import Transitions, TransitionSource
 
 if TYPE_CHECKING:
-    from gatas.inference import Explanation
+    from gatas.inference import Explanation, View
     from gatas.inference.predict import Prediction
 
 EMBEDDING_SIZE = 50
@@ -113,6 +113,15 @@ class Model(Learnable):
         from gatas.inference import embed_new
 
         return embed_new(self, features, edges, **settings)
+
+    def with_new_nodes(self, features: Any, edges: Any, **settings: Any) -> "View":
+        """The model over its graph with nodes that it has never seen, to be asked as the model is.
+
+        >>> model.with_new_nodes(features, (["zoe"], ["knows"], ["ada"]), ids=["zoe"]).explain("zoe")
+        """
+        from gatas.inference import with_new_nodes
+
+        return with_new_nodes(self, features, edges, **settings)
 
     def predict(self, ids: Any) -> "Prediction":
         """Classes and their probabilities, of nodes by their ids."""

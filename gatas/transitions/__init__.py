@@ -2,6 +2,7 @@
 
 from gatas.transitions.build import Rows
 from gatas.transitions.cost import Cost, estimate_cost, readable_bytes
+from gatas.transitions.nearby import Nearby
 from gatas.transitions.table import OnDemand, Row, Transitions, TransitionSource
 
-__all__ = ["Cost", "OnDemand", "Row", "Rows", "TransitionSource", "Transitions", "estimate_cost", "readable_bytes"]
+__all__ = ["Cost", "Nearby", "OnDemand", "Row", "Rows", "TransitionSource", "Transitions", "estimate_cost", "readable_bytes"]

@@ -12,6 +12,7 @@ from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.inference.attention import evaluating
 from gatas.inference.explain import seen
+from gatas.inference.view import View
 from gatas.nn.ops import attend
 from gatas.sampling import Neighbourhood
 from gatas.training import fit
@@ -116,7 +117,7 @@ def test_a_neighbourhood_that_is_empty_adds_up_to_nothing(model):
     nothing = torch.zeros_like(drawn.mask)
     empty = Neighbourhood(drawn.node, drawn.path, torch.full_like(drawn.log_probability, -torch.inf), nothing)
     with torch.no_grad():
-        (found,) = seen(model, targets, empty)
+        (found,) = seen(View(model), targets, empty)
     assert len(found.node) == 0 and not found.output.any() and found.output_without(found.node, 0).shape[0] == 0
 
 
@@ -166,7 +167,7 @@ def test_effects_are_right_with_several_labels_and_with_links(links):
 
 def test_effects_keep_their_digits_where_one_row_has_nearly_all_attention(model):
     with torch.no_grad():
-        (found,) = seen(model, torch.tensor([3]), model.sampler(torch.tensor([3]), draw=-1, mode="all"))
+        (found,) = seen(View(model), torch.tensor([3]), model.sampler(torch.tensor([3]), draw=-1, mode="all"))
     odds = torch.full_like(found.odds, 1e-30)
     odds[0] = 1.0
     drowned = type(found)(3, found.node, found.path, found.probability, odds, found.values, 1, 1.0)
