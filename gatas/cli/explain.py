@@ -9,6 +9,16 @@ from rich.table import Table
 
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.output import plain_table, print_json, print_table, stdout
+from gatas.cli.runs import (
+    DeviceOption,
+    NewEdgesOption,
+    NewEmbeddingsOption,
+    NewNodesOption,
+    Rule,
+    RunArgument,
+    load_model,
+    load_view,
+)
 from gatas.errors import GatasError
 
 if TYPE_CHECKING:
@@ -21,7 +31,7 @@ effect: log-odds the answer would lose without the row; below 0 it speaks agains
 
 
 def explain(
-    run: Path = typer.Argument(metavar="RUN", help="Folder that `gatas train` wrote."),
+    run: Path = RunArgument,
     node: str | None = typer.Argument(None, metavar="[ID]", help="The node's id."),
     link: tuple[str, str, str] | None = typer.Option(None, "--link", metavar="SOURCE TYPE TARGET", help="A link instead."),
     answer: str | None = typer.Option(None, "--answer", help="Explain this class instead of the likeliest."),
@@ -29,19 +39,21 @@ def explain(
     mode: Literal["sample", "top", "all"] | None = typer.Option(
         None, "--mode", help="Neighbours: drawn, likeliest, all; as in the run's evaluation if not given."
     ),
+    new_nodes: Path | None = NewNodesOption,
+    new_edges: Path | None = NewEdgesOption,
+    new_embeddings: Rule = NewEmbeddingsOption,
     out: Path | None = typer.Option(None, "--out", help="Folder for the picture; explanations/ in the run if not given."),
     data_dir: Path | None = DataDirOption,
+    device: str = DeviceOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Show which neighbours, over which typed paths, an answer rests on."""
+    """Show which neighbours, over which typed paths, an answer rests on, of nodes known or new."""
     if (node is None) == (link is None):
         raise GatasError("give the id of a node, or --link SOURCE TYPE TARGET.")
     from gatas.inference.picture import save_pictures  # torch and matplotlib: seconds that other commands need not wait
-    from gatas.training import load, load_config
 
-    model = load(run, data_dir=data_dir)
-    chosen = mode or load_config(run / "config.yaml").training.evaluation_mode
-    explanation = model.explain(link or node or "", mode=chosen, answer=answer)
+    view, _ = load_view(load_model(run, data_dir, device), None, new_nodes, new_edges, new_embeddings)
+    explanation = view.explain(link or node or "", mode=mode, answer=answer)
     folder = out or run / "explanations"
     folder.mkdir(parents=True, exist_ok=True)
     pictures = [str(path) for path in save_pictures(explanation, folder, 2 * top)]

@@ -17,11 +17,10 @@ from gatas.cli.runs import (
     RunArgument,
     load_model,
     load_view,
-    read_ids,
     refuse_both,
 )
 from gatas.errors import ConfigError
-from gatas.graph.tables import ids_of, read_table
+from gatas.graph.tables import ids_of
 
 if TYPE_CHECKING:
     from gatas.inference import Links, Prediction, View
@@ -39,7 +38,7 @@ def predict(
     nodes: Path | None = FewNodesOption,
     pairs: Path | None = typer.Option(None, "--pairs", metavar="FILE", help="Score these links: source, target[, type]."),
     source: list[str] = typer.Option([], "--source", metavar="ID", help="Find this node's likeliest links; repeatable."),
-    sources: Path | None = typer.Option(None, "--sources", metavar="FILE", help="The same for the column `id` of a table."),
+    sources: Path | None = typer.Option(None, "--sources", metavar="FILE", help="The same for a table's column of ids."),
     edge_type: str | None = typer.Option(None, "--type", help="Type of the links, where there are several."),
     top: int = typer.Option(10, "--top", min=1, help="How many links for each source; known ones are left out."),
     new_nodes: Path | None = NewNodesOption,
@@ -50,6 +49,7 @@ def predict(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead."""
+    from gatas.inference.columns import read_ids
     from gatas.inference.files import TABLES, check_suffix
     from gatas.tasks import LinkPredictor
 
@@ -67,7 +67,7 @@ def predict(
     elif pairs is not None:
         show(scored(view, pairs, edge_type), out, json)
     else:
-        starts = list(source) or (wanted if sources is None else read_ids(sources))
+        starts = list(source) or (wanted if sources is None else read_ids(model, sources))
         if ids or not starts:
             raise ConfigError("the model predicts links. Give --pairs FILE, or --source ID with --type T and --top K.")
         show(likeliest(view, starts, edge_type, top), out, json)
@@ -107,8 +107,9 @@ def print_classes(found: "Prediction") -> None:
 def scored(view: "View", pairs: Path, edge_type: str | None) -> "Links":
     """The links of a file, of the types it says or all of one."""
     from gatas.inference import score_pairs
+    from gatas.inference.columns import read_links
 
-    table = read_table(pairs, ("source", "target"), ("type",), {}, True)
+    table = read_links(view.model, pairs, ("type",))
     if "type" in table.columns and edge_type is not None:
         raise ConfigError(f"{pairs} says each link's type, and --type came too. Give one of them.")
     types = ids_of(table, "type") if "type" in table.columns else only_type(view, edge_type)

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from gatas.errors import ConfigError
-from gatas.graph.tables import ids_of, read_table
 
 if TYPE_CHECKING:
     from gatas.inference import View
     from gatas.tasks import Model
 
 RunArgument = typer.Argument(metavar="RUN", help="Folder that `gatas train` wrote, of one seed.")
-FewNodesOption = typer.Option(None, "--nodes", metavar="FILE", help="Only the nodes in the column `id` of this table.")
-NewNodesOption = typer.Option(None, "--new-nodes", metavar="FILE", help="Nodes never seen: `id`, and features as in training.")
+FewNodesOption = typer.Option(None, "--nodes", metavar="FILE", help="Only the nodes in this table's column of ids.")
+NewNodesOption = typer.Option(
+    None, "--new-nodes", metavar="FILE", help="Nodes never seen: ids and features, in columns as in training."
+)
 NewEdgesOption = typer.Option(None, "--new-edges", metavar="FILE", help="Their edges: source, target[, type][, weight].")
 NewEmbeddingsOption = typer.Option("mean", "--new-embeddings", help="In place of learned ones: neighbours' mean, or zeros.")
 DeviceOption = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one.")
@@ -36,18 +37,14 @@ def load_view(
 ) -> "tuple[View, list[Any] | None]":
     """What the model is asked about, and the ids it is asked for: given, or new, or None for all."""
     from gatas.inference import View, read_new_nodes
+    from gatas.inference.columns import read_ids
     from gatas.inference.new_nodes import ids_of_new
 
-    ids = None if nodes is None else read_ids(nodes)
+    ids = None if nodes is None else read_ids(model, nodes)
     if new_nodes is None and new_edges is None:
         return View(model), ids
     view = read_new_nodes(model, new_nodes, new_edges, embeddings=rule)
     return view, ids_of_new(view) if ids is None else ids
-
-
-def read_ids(path: Path) -> list[Any]:
-    """The column `id` of a table."""
-    return list(ids_of(read_table(path, ("id",), (), {}, True), "id").to_pylist())
 
 
 def refuse_both(**given: Any) -> None:

@@ -38,6 +38,7 @@ def serve(
     from gatas.serving.server import serve
     from gatas.serving.settings import Settings, check_guarded, read_token
     from gatas.tasks.config import checked
+    from gatas.training.folder import read_run
 
     given = {
         "host": host, "port": port, "neighbours": neighbours, "metrics": metrics, "reload": reload,
@@ -47,6 +48,7 @@ def serve(
     }  # fmt: skip
     settings = checked(Settings, given)
     check_guarded(settings)
+    read_run(run)  # what is no run is said before anything listens
     log_to(sys.stderr)
     serve(settings, partial(load_served, run, data_dir, device, neighbours), _say)
 

@@ -65,6 +65,9 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
     link_types: Names = Field(None, description="edge types asked for; null: all")
     split: str | None = Field(None, description="column of train, valid, test (of edges, for links); null: 'split', or ratios")
     ratios: Ratios = Field(Ratios(), description="shares, drawn by the seed, where no column says")
+    split_by: Literal["nodes", "graphs"] | None = Field(
+        None, description="what ratios share out; null: whole graphs where there are several, all with labels, or else nodes"
+    )
     pairs: PairFiles = Field(PairFiles(), description="files of links to ask for, instead of held-out edges")
     seed: int = Field(0, ge=0, description="of splits and of pairs that are no links")
 
@@ -81,11 +84,13 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
         given = [name for name in type(self).model_fields if getattr(self, name) != type(self).model_fields[name].default]
         if self.edges is None and (others := [name for name in given if name != "name"]):
             raise ValueError(f"{others[0]} belongs to own files, but there is no edge table. Give edges.")
-        wrong = {"link prediction": ("label",), "node classification": ("link_types", "pairs")}[self.task]
+        wrong = {"link prediction": ("label", "split_by"), "node classification": ("link_types", "pairs")}[self.task]
         if misplaced := [name for name in wrong if name in given]:
             raise ValueError(f"{misplaced[0]} was given, which is not for {self.task}. Set task, or leave it out.")
         if "pairs" in given and "split" in given:
             raise ValueError("split and pairs were both given; held-out links come from one of them.")
+        if "split_by" in given and "split" in given:
+            raise ValueError("split and split_by were both given; a column of splits leaves nothing to share out.")
         if self.nodes is None and (others := [name for name in ("node_type", "graph", "features", "label") if name in given]):
             raise ValueError(f"{others[0]} names columns of a node table, but there is none. Give nodes.")
         if self.edges is not None and self.nodes is None and self.task == "node classification":
@@ -97,7 +102,7 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
         """The settings that matter."""
         if self.edges is None:
             return ("name",)
-        left_out = {"label"} if self.task == "link prediction" else {"link_types", "pairs"}
+        left_out = {"label", "split_by"} if self.task == "link prediction" else {"link_types", "pairs"}
         return tuple(name for name in type(self).model_fields if name not in left_out)
 
     def with_files(self, found: Callable[[Path], Path]) -> "DataConfig":

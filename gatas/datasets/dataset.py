@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.datasets.config import DataConfig
+from gatas.datasets.encoding import Encoding
 from gatas.datasets.negatives import Ends
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeTable
 from gatas.graph.inputs import Ints, as_array, as_indices, frozen
-from gatas.graph.nodes import Features
+from gatas.graph.nodes import UNLABELLED, Features
 
 Task = Literal["node classification", "multi-label node classification", "link prediction"]
 
@@ -62,6 +63,7 @@ class Dataset:
     names: tuple[str, ...]
     note: str = field(default="", repr=False)  # what a reader of results must know, such as "rebuilt labels"
     origin: DataConfig | None = field(default=None, repr=False)  # the files it was read from, if any
+    encoding: Encoding | None = field(default=None, repr=False)  # how columns of those files became features
     ends: Ends | None = field(default=None, repr=False)  # nodes that pairs which are no links are drawn of; None: any
 
     def __post_init__(self) -> None:
@@ -78,9 +80,22 @@ class Dataset:
         assert table.labels is not None
         if (table.labels.ndim == 2) != (self.task == "multi-label node classification"):
             raise GraphError(f"{self.name}: the task is {self.task}, but labels have shape {table.labels.shape}.")
+        self._refuse_unlabelled(table)
         for column in ("features", "labels", "splits"):
             object.__setattr__(self, column, getattr(table, column))
         object.__setattr__(self, "names", table.class_names)
+
+    def _refuse_unlabelled(self, table: NodeTable) -> None:
+        """What has no label can neither be learned from nor measured."""
+        assert table.labels is not None
+        for name, nodes in table.splits.items():
+            unlabelled = nodes[table.labels[nodes] == UNLABELLED] if table.labels.ndim == 1 else nodes[:0]
+            if unlabelled.size:
+                others = f", nor have {unlabelled.size - 1:,} others of it" if unlabelled.size > 1 else ""
+                raise GraphError(
+                    f"{self.name}, split {name!r}: node {self.graph.name(int(unlabelled[0]))!r} has no label{others}. A split "
+                    "is learned from or measured: leave out what has none."
+                )
 
     @classmethod
     def from_graph(cls, graph: Graph, *, name: str = "own data", note: str = "") -> "Dataset":

@@ -11,23 +11,21 @@ from numpy.typing import NDArray
 
 from gatas.datasets.config import DataConfig
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.encoding import Kinds, encode
+from gatas.datasets.encoding import ONE_KIND, Encoding, Kinds, learn_encoding
 from gatas.datasets.held_out import UNASKED, Links, held_out
 from gatas.datasets.labels import Labels, read_labels
 from gatas.datasets.pair_files import asked_types, numbered_pairs, read_pair_files, table_of
 from gatas.datasets.settings import checked
-from gatas.datasets.splitting import split_nodes
+from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, Names, NodeTable
-from gatas.graph.inputs import Ints
+from gatas.graph.inputs import Floats, Ints
 from gatas.graph.node_columns import splits_of, warn_of_others
 from gatas.graph.reading import are_numbers, codes_of, numbered_nodes, numbered_types
 from gatas.graph.tables import Table, numbers_of
 
 ONE_TYPE = "link"
 """What edges are called where no column says."""
-ONE_KIND = ("",)
-"""The types of nodes where no column says."""
 
 
 def read_dataset(edges: str | Path, nodes: str | Path | None = None, **settings: Any) -> Dataset:
@@ -130,9 +128,10 @@ def _classes(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]
     assert people is not None
     labels = read_labels(people, config.label)
     splits = _node_splits(config, people, labels)
+    encoding = learn_encoding(people, config, tables.kinds, splits["train"])
     nodes = _nodes(
         tables,
-        features=encode(people, config, tables.kinds, splits["train"]),
+        features=_encoded(encoding, tables),
         labels=labels.values,
         class_names=labels.names,
         splits=splits,
@@ -143,11 +142,25 @@ def _classes(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]
         "splits": splits,
         "task": "multi-label node classification" if several else "node classification",
         "names": labels.names,
+        "encoding": encoding,
     }
+
+
+def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
+    if encoding is None or tables.people is None:
+        return None
+    return encoding.encoded(tables.people, tables.kinds)
 
 
 def _node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
     if "split" not in people.columns:
+        graphs = codes_of(people, "graph")[0] if "graph" in people.columns else None
+        if graphs is None and config.split_by == "graphs":
+            raise GraphError(
+                f"data.split_by is graphs, but {people.path} does not say of which graph nodes are. Give data.graph."
+            )
+        if graphs is not None and splits_graphs(config, graphs, labels):
+            return split_graphs(labels, graphs, config.ratios, config.seed)
         return split_nodes(labels, config.ratios, config.seed)
     splits, unlabelled = {}, 0
     for name, nodes in splits_of(people).items():
@@ -165,12 +178,13 @@ def _node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str,
 
 def _links(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]:
     """Links of the types asked for, held out of the graph."""
-    features = None if tables.people is None else encode(tables.people, config, tables.kinds, None)
+    encoding = None if tables.people is None else learn_encoding(tables.people, config, tables.kinds, None)
     files = read_pair_files(config, tables.names)
     names = asked_types(config, tables.edge_type_names, files)
     kind = np.array([names.index(name) if name in names else UNASKED for name in tables.edge_type_names])
     listed = Links(tables.source, kind[tables.edge_type], tables.target, len(tables.names))
     given = {split: numbered_pairs(pairs, names, len(tables.names)) for split, pairs in files.items()}
     held = held_out(config, tables.edges, listed, given, tables.node_type)
-    graph = _graph(config, tables, _nodes(tables, features=features), held.in_graph)
-    return graph, {"labels": None, "splits": held.splits, "task": "link prediction", "names": names, "ends": held.ends}
+    graph = _graph(config, tables, _nodes(tables, features=_encoded(encoding, tables)), held.in_graph)
+    asked = {"labels": None, "splits": held.splits, "task": "link prediction", "names": names, "ends": held.ends}
+    return graph, {**asked, "encoding": encoding}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gatas.datasets.config import Ratios
+from gatas.datasets.config import DataConfig, Ratios
 from gatas.datasets.labels import Labels
 from gatas.errors import GraphError
 from gatas.graph import SPLITS
@@ -16,6 +16,30 @@ def split_nodes(labels: Labels, ratios: Ratios, seed: int) -> dict[str, Ints]:
     number = drawn_splits(strata, ratios, np.random.default_rng(seed), "labelled nodes")
     splits = {name: nodes[number == place] for place, name in enumerate(SPLITS)}
     return {name: chosen for name, chosen in splits.items() if chosen.size}
+
+
+def splits_graphs(config: DataConfig, graphs: Ints, labels: Labels) -> bool:
+    """Whether ratios are of whole graphs: as settings say, or where each of several has labels and there are enough."""
+    if config.split_by is not None:
+        return config.split_by == "graphs"
+    labelled, shares = np.unique(graphs[labels.known]), [getattr(config.ratios, name) > 0 for name in SPLITS]
+    return bool(len(labelled) == graphs.max() + 1 >= max(2, sum(shares)))
+
+
+def split_graphs(labels: Labels, graphs: Ints, ratios: Ratios, seed: int) -> dict[str, Ints]:
+    """The labelled nodes of whole graphs: one graph at least for each share, and what shares of 1 leave over for training."""
+    labelled = np.random.default_rng(seed).permutation(np.unique(graphs[labels.known]))
+    shares = {name: getattr(ratios, name) for name in SPLITS if getattr(ratios, name) > 0}
+    counts = {name: max(1, int(share * len(labelled) + 1e-9)) for name, share in shares.items()}
+    others = len(labelled) - sum(counts[name] for name in counts if name != "train")
+    if sum(shares.values()) > 1 - 1e-9 or others < counts["train"]:
+        counts["train"] = others
+    if others < 1:
+        raise GraphError(f"{len(labelled)} graphs with labels cannot be shared out to {', '.join(shares)}. Give more graphs, "
+                         "set a share in data.ratios to 0, or set data.split_by: nodes.")  # fmt: skip
+    ends = np.cumsum(list(counts.values()))
+    parts = zip(counts, np.split(labelled, ends), strict=False)
+    return {name: np.flatnonzero(labels.known & np.isin(graphs, part)) for name, part in parts}
 
 
 def drawn_splits(strata: Ints, ratios: Ratios, generator: np.random.Generator, what: str) -> Ints:

@@ -1,17 +1,38 @@
 """Graphs of NetworkX, in and out."""
 
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import pyarrow as pa
 
-from gatas.errors import GraphError
+from gatas.errors import GatasWarning, GraphError
 from gatas.graph.graph import Graph
 from gatas.graph.names import Names
+from gatas.graph.node_columns import is_list, node_table
+from gatas.graph.nodes import NodeTable
+from gatas.graph.tables import Table, is_number_column
 
 
-def from_networkx(graph: "nx.Graph[Any]", *, edge_type: str = "type", weight: str = "weight", inverse: bool = False) -> Graph:
-    """Any NetworkX graph; `edge_type` and `weight` name edge attributes. Undirected graphs get both directions."""
+def from_networkx(
+    graph: "nx.Graph[Any]",
+    *,
+    edge_type: str = "type",
+    weight: str = "weight",
+    features: str | Sequence[str] = (),
+    label: str | None = None,
+    split: str | None = None,
+    inverse: bool = False,
+) -> Graph:
+    """Any NetworkX graph; undirected ones get both directions. `edge_type` and `weight` name edge attributes.
+
+    `features`, `label` and `split` name node attributes: numbers, or one that is a vector; classes as numbers or text, none
+    where a node has no label; and train, valid or test.
+
+    >>> dataset = Dataset.from_graph(from_networkx(graph, features=["age", "height"], label="club", split="split"))
+    """
     if inverse and not graph.is_directed():
         raise GraphError("the NetworkX graph is undirected, so every edge is its own inverse. Leave out inverse.")
     names = list(graph.nodes)
@@ -30,6 +51,7 @@ def from_networkx(graph: "nx.Graph[Any]", *, edge_type: str = "type", weight: st
         undirected=not graph.is_directed(),
         node_names=None if _are_numbers(names) else Names.of(names),
         edge_type_names=[str(kind) for kind in kinds],
+        nodes=_node_table(graph, [features] if isinstance(features, str) else list(features), {"label": label, "split": split}),
         where=lambda edge: f"the edge from {edges[edge][0]!r} to {edges[edge][1]!r}",
     )
 
@@ -45,6 +67,42 @@ def to_networkx(graph: Graph) -> "nx.MultiDiGraph[Any]":
     ):
         result.add_edge(names[source], names[target], type=graph.edge_type_names[kind], **weight)
     return result
+
+
+def _node_table(graph: "nx.Graph[Any]", features: list[str], given: dict[str, str | None]) -> NodeTable | None:
+    """Attributes as the columns of a table; those that have no use are said."""
+    named = {name: column for name, column in given.items() if column is not None}
+    there = {name for _, attributes in graph.nodes(data=True) for name in attributes}
+    if unused := sorted(map(str, there - {*features, *named.values()})):
+        warnings.warn(
+            f"{len(unused)} attributes of nodes were not used: {', '.join(map(repr, unused))}. Name them by features, label or "
+            "split if they should be.",
+            GatasWarning,
+            stacklevel=3,
+        )
+    if not features and not named:
+        return None
+    if missing := [name for name in (*features, *named.values()) if name not in there]:
+        raise GraphError(
+            f"no node has the attribute {missing[0]!r}; nodes have {', '.join(sorted(map(repr, there))) or 'none'}."
+        )
+    columns = {name: _node_column(graph, name) for name in (*features, *named.values())}
+    for name in features:
+        if not (is_number_column(columns[name]) or is_list(columns[name].type)):
+            raise GraphError(f"the attribute {name!r} holds {columns[name].type}; features are numbers. Encode it first.")
+    ours = {name: columns.pop(column) for name, column in named.items()}
+    return node_table(Table(Path("the NetworkX graph"), ours, named, columns, graph.number_of_nodes()), None)
+
+
+def _node_column(graph: "nx.Graph[Any]", name: str) -> Any:
+    values = [attributes.get(name) for _, attributes in graph.nodes(data=True)]
+    try:
+        return pa.chunked_array([pa.array(values)])
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise GraphError(
+            f"the attribute {name!r} of nodes is not of one kind ({reason}). Make it numbers, text or lists."
+        ) from None
 
 
 def _attribute(edges: Sequence[tuple[Any, Any, dict[str, Any]]], name: str) -> list[Any] | None:

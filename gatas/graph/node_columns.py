@@ -65,7 +65,7 @@ def labels_of(people: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
         values = values.cast(pa.string())
     elif pa.types.is_integer(values.type):
         values = as_int64(people, "label", values)
-    elif pa.types.is_floating(values.type) and (numbers := _whole(values)) is not None:
+    elif pa.types.is_floating(values.type) and (numbers := whole_or_none(values)) is not None:
         values = numbers
     else:
         raise GraphError(f"{people.place(0, 'label')}: labels are {values.type} (first value {values[0].as_py()!r}); "
@@ -87,7 +87,7 @@ def _text_labels(people: Table, values: Any) -> Any:
     return values if numbers is None else numbers
 
 
-def _whole(values: Any) -> Any | None:
+def whole_or_none(values: Any) -> Any | None:
     """Floats as int64 if all are whole, as pandas writes integers with gaps; NaN is a gap too."""
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
     try:

@@ -50,9 +50,9 @@ def read_table(
     optional: Sequence[str],
     names: Mapping[str, str],
     header: bool,
-    naming: Callable[[str, str], str] = by_argument,
+    naming: Callable[[str, str], str] | None = by_argument,
 ) -> Table:
-    """Read a file; `names` maps our column names to the file's, and `naming` tells people how to give one."""
+    """Read a file; `names` maps our column names to the file's, and `naming` tells people how to give one, if they can."""
     path = Path(path)
     unknown = [name for name in names if name not in (*required, *optional)]
     if unknown:
@@ -292,14 +292,14 @@ def _column_names(path: Path, content: Any) -> list[str]:
 
 
 def _missing_column(
-    path: Path, column: str, ours: str, found: list[str], header: bool, naming: Callable[[str, str], str]
+    path: Path, column: str, ours: str, found: list[str], header: bool, naming: Callable[[str, str], str] | None
 ) -> str:
     near = get_close_matches(column, found, n=1) or [name for name in found if name.lower() == column.lower()]
-    hint = f"Name it with {naming(ours, '…')}"
+    hint = "Add it, or rename what it is called here" if naming is None else f"Name it with {naming(ours, '…')}"
     if len(found) == 1 and (marks := [mark for mark in ";|\t ," if mark in found[0]]):
         hint = f"The file seems to be separated by {marks[0]!r}; write it with commas, or with tabs as .tsv"
     elif near:
-        hint = f"Did you mean {near[0]!r}? Then pass {naming(ours, near[0])}"
+        hint = f"Did you mean {near[0]!r}? Then " + (f"pass {naming(ours, near[0])}" if naming else "rename it")
     elif header and is_text_file(path) and ours != "id" and naming is by_argument:
         hint += ", or pass header=False (--no-header) if the first line is data"
     return f"{path} has no column {column!r}; its columns are {', '.join(map(repr, found))}. {hint}."

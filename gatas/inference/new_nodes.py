@@ -17,8 +17,8 @@ from gatas.errors import GraphError
 from gatas.graph import Graph
 from gatas.graph.grown import Grown
 from gatas.graph.inputs import Ints, as_features, as_weights
-from gatas.graph.node_columns import node_table, warn_of_others
-from gatas.graph.tables import Table, ids_of, numbers_of, read_table
+from gatas.graph.tables import Table, ids_of, numbers_of
+from gatas.inference.columns import encoded_rows, features_of, is_raw, read_links, read_people
 from gatas.inference.embed import embed_nodes
 from gatas.inference.ids import listed, names_of, nodes_of, types_of
 from gatas.inference.view import NodeRows, View, batches, part_of, parts_of
@@ -48,10 +48,12 @@ def with_new_nodes(
 ) -> View:
     """The model over its graph with new nodes and edges.
 
-    `features` has a row for each new node, and is None for a model without. `edges` are ids: (sources, edge types, targets), or
-    (sources, targets) where there is one type; they may join new and old nodes in any way. Where the graph has every edge
-    in both directions, or inverse types, new edges get theirs too, unless `reverse` is False. `ids` name the new nodes; in
-    a graph without names they are by default numbered from its last node on.
+    `features` has a row for each new node, and is None for a model without. Of a model that was trained on tables of one's
+    own, rows may be dicts of values by column, as these tables have them (or a table): they are encoded as in training.
+
+    `edges` are ids: (sources, edge types, targets), or (sources, targets) where there is one type; they may join new and old
+    nodes in any way. Where the graph has every edge in both directions, or inverse types, new edges get theirs too, unless
+    `reverse` is False. `ids` name the new nodes; in a graph without names they are by default numbered from its last node on.
 
     >>> model.embed_new(features, (["zoe", "zoe"], ["knows", "likes"], ["ada", "bo"]), ids=["zoe"])
     """
@@ -80,14 +82,12 @@ def ids_of_new(view: View) -> list[Any]:
 
 
 def read_new_nodes(model: Model, nodes: Path | None, edges: Path | None, *, embeddings: Rule = "mean") -> View:
-    """The same from files: nodes `id` and features, edges `source, target[, type][, weight]`."""
-    people = None if nodes is None else read_table(nodes, ("id",), ("graph", "label", "split"), {}, True)
-    links = None if edges is None else read_table(edges, ("source", "target"), ("type", "weight"), {}, True)
-    if links is not None:
-        warn_of_others(links)
+    """The same from files: nodes `id` and features, edges `source, target[, type][, weight]`, or as the run's tables say."""
+    people = None if nodes is None else read_people(model, nodes)
+    links = None if edges is None else read_links(model, edges)
     return with_new_nodes(
         model,
-        None if people is None else node_table(people, None).features,
+        None if people is None else features_of(model, people),
         None if links is None else _listed_edges(links),
         ids=None if people is None else ids_of(people, "id").to_pylist(),
         weights=_weights(links),
@@ -128,6 +128,8 @@ def _features(model: Model, features: Any) -> NDArray[np.float32] | None:
         raise GraphError(f"the model was trained on {model.num_features} features, and new nodes came without. Give theirs.")
     if features is None:
         return None
+    if is_raw(model, features):
+        return encoded_rows(model, features)
     if not model.num_features:
         raise GraphError("the model was trained without features, so new nodes cannot have any. Leave them out.")
     shape = np.shape(features)

@@ -129,6 +129,7 @@ class About(BaseModel):
     num_edges: int
     edge_types: list[str]
     num_features: int = Field(description="That new nodes must bring; 0 for none")
+    columns: list[str] = Field(description="That `values` of new nodes may have; none for a model that takes features alone")
     embedding_size: int
     neighbours: str = Field(description="exact, hnsw or off")
     first_ids: list[Name] = Field(description="A few, to begin with")

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from gatas import __version__
 from gatas.errors import GatasError
+from gatas.inference.columns import columns_of
 from gatas.serving import answers
 from gatas.serving.desk import Desk
 from gatas.serving.guard import Guard
@@ -107,7 +108,7 @@ def _add_questions(app: FastAPI, desk: Desk) -> None:
         new = question.new
         if question.ids is None and new is None:
             raise unusable("invalid", "give ids, or new nodes.")
-        count = len(question.ids or ()) or (len(new.ids or new.features or ()) if new else 0)
+        count = len(question.ids or ()) or (len(new.ids or new.features or new.values or ()) if new else 0)
         return _few(count, settings.max_ids, "ids")
 
     @app.post("/v1/embed", tags=["questions"], response_model=answers.Embeddings, responses=PROBLEMS)
@@ -199,6 +200,7 @@ def _about(desk: Desk) -> answers.About:
         num_edges=model.graph.num_edges,
         edge_types=list(model.graph.edge_type_names),
         num_features=model.num_features,
+        columns=columns_of(model),
         embedding_size=model.encoder.output_size,
         neighbours=served.method,
         first_ids=served.ids.names[:10].to_pylist(),
@@ -219,7 +221,7 @@ def _few(count: int, most: int, what: str) -> int:
 def _check_new(question: Any, desk: Desk) -> None:
     new: NewNodes | None = getattr(question, "new", None)
     if new is not None:
-        _few(max(len(new.ids or ()), len(new.features or ())), desk.settings.max_ids, "new nodes")
+        _few(max(map(len, (new.ids or (), new.features or (), new.values or ()))), desk.settings.max_ids, "new nodes")
         _few(len(new.edges), desk.settings.max_edges, "new edges")
 
 

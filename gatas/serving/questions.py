@@ -11,6 +11,7 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Id = WholeNumber | Text
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Value = bool | WholeNumber | Finite | Annotated[str, StringConstraints(max_length=1000)] | list[Finite] | None
 
 
 class Strict(BaseModel):
@@ -31,6 +32,9 @@ class NewNodes(Strict):
 
     ids: list[Id] | None = Field(None, description="Their ids; numbers after the graph's last if it has no ids of its own")
     features: list[list[Finite]] | None = Field(None, description="A row for each, where the model was trained on features")
+    values: list[dict[Text, Value]] | None = Field(
+        None, description="Or values by column, as in the table that was trained on; they are encoded as then"
+    )
     edges: list[Edge] = Field([], description="Theirs, and between nodes that are known")
     embeddings: Literal["mean", "zeros"] = Field("mean", description="In place of learned ones: neighbours' mean, or zeros")
     reverse: bool = Field(True, description="Edges go both ways where all of the graph's do")
@@ -84,6 +88,7 @@ class Explain(Strict):
     answer: Text | None = Field(None, description="Another class than the likeliest")
     mode: Mode | None = Field(None, description="Neighbours: drawn, likeliest, all; as the model answers if left out")
     top: Count = Field(100, description="Rows of each end, the most attended to first")
+    new: NewNodes | None = None
 
 
 class Neighbours(Strict):

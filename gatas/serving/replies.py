@@ -1,5 +1,6 @@
 """From questions to answers: those of a kind that wait together are answered in one call of the model."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,10 @@ import numpy as np
 import torch
 from pydantic_core import to_json
 
-from gatas.errors import GatasError
+from gatas.errors import GatasError, GatasWarning
 from gatas.graph.inputs import Ints
 from gatas.inference import View, explain, likeliest_targets, with_new_nodes
+from gatas.inference.columns import encoded_rows
 from gatas.inference.embed import embed_nodes
 from gatas.inference.ids import names_of, nodes_of
 from gatas.inference.links import score_nodes
@@ -19,7 +21,7 @@ from gatas.inference.predict import predict_nodes
 from gatas.serving.questions import Embed, Explain, LikeliestLinks, Links, Neighbours, NewNodes, Predict, Question, Search
 from gatas.serving.refusal import Refusal, unusable
 from gatas.serving.served import Served
-from gatas.tasks import LinkPredictor
+from gatas.tasks import LinkPredictor, Model
 
 Outcome = bytes | Exception
 Alive = Callable[[], bool]
@@ -88,7 +90,7 @@ def _group(ready: Ready, place: int) -> Any:
 
 
 def _ready(served: Served, question: Question) -> Ready:
-    view = served.view if isinstance(question, Explain | Search) or question.new is None else _with_new(served, question.new)
+    view = served.view if isinstance(question, Search) or question.new is None else _with_new(served, question.new)
     if isinstance(question, Embed | Predict):
         if isinstance(question, Predict):
             _check_task(served, links=False)
@@ -102,7 +104,7 @@ def _ready(served: Served, question: Question) -> Ready:
         _check_task(served, links=True)
         return Ready(question, view, _found(served, view, [question.source]), np.array([_kind(served, question.type)]))
     if isinstance(question, Explain):
-        return Ready(question, view, _explained_nodes(served, question))
+        return Ready(question, view, _explained_nodes(served, view, question))
     return Ready(question, view, _found(served, view, [question.id] if isinstance(question, Neighbours) else []))
 
 
@@ -139,6 +141,8 @@ def _check_task(served: Served, links: bool) -> None:
 def _with_new(served: Served, new: NewNodes) -> View:
     """The model over its graph with the nodes and edges of one request."""
     model, types = served.model, {edge.type for edge in new.edges}
+    if new.features is not None and new.values is not None:
+        raise unusable("invalid", "new nodes came with features and with values. Give one of them.")
     widths = {len(row) for row in new.features or []} - {model.num_features}
     if widths and model.num_features:
         raise unusable(
@@ -151,10 +155,11 @@ def _with_new(served: Served, new: NewNodes) -> View:
     weights = [edge.weight for edge in new.edges]
     if (None in types and len(types) > 1) or (None in weights and set(weights) != {None}):
         raise unusable("unusable_new_nodes", "some new edges have a type or a weight, and others none. Give all of them one.")
+    features = new.features if new.values is None else _encoded(model, new.values)
     try:
         return with_new_nodes(
             model,
-            new.features,
+            features,
             _columns(new),
             ids=new.ids,
             weights=None if None in weights or not weights else weights,
@@ -163,6 +168,15 @@ def _with_new(served: Served, new: NewNodes) -> View:
         )
     except GatasError as error:
         raise unusable("unusable_new_nodes", str(error)) from None
+
+
+def _encoded(model: Model, values: list[dict[str, Any]]) -> Any:
+    """Warnings of what was filled in would bring values into the log."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=GatasWarning):
+            return encoded_rows(model, values)
+    except GatasError as error:
+        raise unusable("wrong_features", str(error)) from None
 
 
 def _columns(new: NewNodes) -> list[list[Any]]:
@@ -218,7 +232,7 @@ def _likeliest(served: Served, asked: list[Ready], alive: Alive) -> list[dict[st
     return [{"links": [row for row in rows if row["source"] == name]} for name in names]
 
 
-def _explained_nodes(served: Served, asked: Explain) -> Ints:
+def _explained_nodes(served: Served, view: View, asked: Explain) -> Ints:
     """The node that is asked about, or the ends of the link."""
     link = (asked.source, asked.target)
     if (asked.id is None) == (None in link) or (asked.id is not None and (asked.type, *link) != (None, None, None)):
@@ -230,27 +244,28 @@ def _explained_nodes(served: Served, asked: Explain) -> Ints:
         raise unusable("invalid", "`answer` is a class of a node; of a link its type is the answer. Leave it out.")
     if asked.answer is not None and asked.answer not in served.model.names:
         raise unusable("unknown_class", f"there is no class {asked.answer!r}; the model knows {_listed(served.model.names)}.")
-    return served.ids.find([name for name in (asked.id, *link) if name is not None])
+    return _found(served, view, [name for name in (asked.id, *link) if name is not None])
 
 
 def _explain(served: Served, asked: list[Ready], alive: Alive) -> list[dict[str, Any]]:
     (one,) = asked
     question, model, names = one.question, served.model, _names(one)
-    _check_explainable(served, one)
+    _check_explainable(one)
     link = None if question.id is not None else (names[0], model.names[_kind(served, question.type)], names[1])
-    found = explain(model, names[0] if link is None else link, mode=question.mode, answer=question.answer)
+    found = explain(one.view, names[0] if link is None else link, mode=question.mode, answer=question.answer)
     content = found.to_dict(question.top)
     prediction = None
     if not isinstance(model, LinkPredictor):
-        chances = predict_nodes(served.view, one.nodes)
+        chances = predict_nodes(one.view, one.nodes)
         prediction = _class(names[0], chances.labels[0], chances.probabilities[0].tolist())
     return [{"classes": list(model.names), "prediction": prediction, "other": None, **content}]
 
 
-def _check_explainable(served: Served, asked: Ready) -> None:
+def _check_explainable(asked: Ready) -> None:
     """A node with very many candidates is explained by a sample of them."""
-    most = int(served.model.sampler.num_candidates(torch.from_numpy(asked.nodes).to(served.view.device)).max())
-    if (asked.question.mode or served.model.answer_mode) == "all" and most > MAX_CANDIDATES:
+    view = asked.view
+    most = int(view.sampler.num_candidates(torch.from_numpy(asked.nodes).to(view.device)).max())
+    if (asked.question.mode or view.model.answer_mode) == "all" and most > MAX_CANDIDATES:
         raise unusable(
             "too_many_candidates", f"the node has {most:,} candidates, more than {MAX_CANDIDATES:,}. Use mode sample."
         )

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
-from gatas.graph.names import as_number
 from gatas.inference import NearestNodes, View, embed_all, model_fingerprint
 from gatas.inference.embed import embed_nodes
 from gatas.inference.ids import names_of
@@ -40,12 +39,12 @@ class Ids:
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.names = graph, names_of(graph, all_nodes(graph))
-        self.texts, self.numeric = self.names.cast(pa.string()), pa.types.is_integer(self.names.type)
-        self.places = dict(zip(self.names.to_pylist(), range(graph.num_nodes), strict=True))
+        self.texts = self.names.cast(pa.string())
+        graph.place("")  # makes the hash
 
     def find(self, ids: Sequence[int | str]) -> Ints:
         """The nodes with these ids; integers may be written as text, and text that is a number as an integer."""
-        found = [self.places.get(as_number(name) if self.numeric else str(name), -1) for name in ids]
+        found = [self.graph.place(name) for name in ids]
         if -1 in found:
             missing = ids[found.index(-1)]
             raise unusable("unknown_id", f"no node has the id {missing!r}. /v1/nodes?query=… searches for ids.")

@@ -44,7 +44,7 @@ class Model(Learnable):
         super().__init__()
         self.config = checked(ModelConfig, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, _num_features(dataset)
-        self.task = dataset.task
+        self.task, self.origin, self.encoding = dataset.task, dataset.origin, dataset.encoding
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
         steps = self.ablation.transitions(self.config.num_steps)["num_steps"]

@@ -12,9 +12,12 @@ from matplotlib.figure import Figure
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from torch import Tensor
 
 from gatas import __version__
 from gatas.datasets import Dataset, open_dataset
+from gatas.datasets.encoding import FORMAT as ENCODING_FORMAT
+from gatas.datasets.encoding import Encoding
 from gatas.errors import GatasError, TrainingError
 from gatas.graph.saved import graph_fingerprint
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
@@ -24,6 +27,7 @@ from gatas.training.config import TrainingConfig, load_config
 from gatas.training.plots import curve_plot, depth_plot
 from gatas.training.run import Run, Runs
 
+ENCODING = "encoding.json"
 FORMAT = 1
 """Of the folder; one that is read must have this or none, as those before it was written down."""
 
@@ -72,6 +76,8 @@ def _write_one(run: Run, folder: Path) -> None:
     write_whole(folder / "weights.safetensors", save_tensors(weights, {"gatas": json.dumps(about)}))
     write_whole(folder / "about.json", _json(about))
     write_whole(folder / "ids.parquet", _ids(run.dataset))
+    if run.dataset.encoding is not None:
+        write_whole(folder / ENCODING, _json(run.dataset.encoding.model_dump(mode="json")))
     write_whole(folder / "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in run.history).encode())
     write_whole(folder / "curve.png", _png(curve_plot(run)))
     if "depth" in run.history[-1]:
@@ -82,18 +88,8 @@ def _write_one(run: Run, folder: Path) -> None:
 def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | Path | None = None) -> Model:
     """The model of a finished run. Its data is loaded by name or from its files, unless given; it must be that trained on."""
     folder = Path(folder)
-    if not folder.is_dir():
-        raise TrainingError(f"{folder} is not a folder; expected one that `gatas train` wrote.")
-    if several := sorted(folder.glob("seed-*")):
-        raise TrainingError(f"{folder} holds the runs of {len(several)} seeds. Give one of them, such as {several[0]}.")
-    try:
-        about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
-        if (written := about.get("format", FORMAT)) != FORMAT:
-            raise TrainingError(f"{folder} has format {written!r}; this version of gatas reads format {FORMAT}. Update gatas.")
-        weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
-        name, seed, trained_on = about["data"], about["seed"], about["graph"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-        raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
+    about, weights = read_run(folder)
+    name, seed, trained_on = about["data"], about["seed"], about["graph"]
     config = load_config(folder / "config.yaml")
     if dataset is None:
         try:
@@ -112,8 +108,39 @@ def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | 
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise TrainingError(f"the weights in {folder} do not fit its config.yaml and {dataset.name} ({error}).") from None
+    model.encoding = _encoding(folder) or model.encoding
     answer_as_measured(model, config.training)
     return model.eval()
+
+
+def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What the folder of a finished run says of itself, and its weights; what is none is refused."""
+    if not folder.is_dir():
+        raise TrainingError(f"{folder} is not a folder; expected one that `gatas train` wrote.")
+    if several := sorted(folder.glob("seed-*")):
+        raise TrainingError(f"{folder} holds the runs of {len(several)} seeds. Give one of them, such as {several[0]}.")
+    try:
+        about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
+        if (written := about.get("format", FORMAT)) != FORMAT:
+            raise TrainingError(f"{folder} has format {written!r}; this version of gatas reads format {FORMAT}. Update gatas.")
+        weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
+        return {name: about[name] for name in ("data", "seed", "graph")}, weights
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
+
+
+def _encoding(folder: Path) -> Encoding | None:
+    """How columns of own tables became features; None where there are none, or the folder is older."""
+    path = folder / ENCODING
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if (written := content.get("format")) != ENCODING_FORMAT:
+            raise TrainingError(f"{path} has format {written!r}; this version of gatas reads {ENCODING_FORMAT}. Update gatas.")
+        return Encoding(**content)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise TrainingError(f"{path} could not be read ({str(error).splitlines()[0]}). Train the run again.") from None
 
 
 def answer_as_measured(model: Learnable, training: TrainingConfig) -> None:

@@ -7,6 +7,9 @@ import pytest
 
 from gatas.experiments.recipes import recipe
 from gatas.training import fit_many
+from tests.inference.conftest import shop_folder
+
+__all__ = ["shop_folder"]
 
 SMALL = {"model.sample_size": 5, "model.num_heads": 2, "model.num_steps": 2, "training.epochs": 2, "training.batch_size": 2000}
 
@@ -74,3 +77,24 @@ def test_errors_are_one_line_and_exit_code_1(gatas, tmp_path, runs, arguments, m
     (tmp_path / "file").write_text("")
     code, out, err = gatas("explain", *(argument.format(folder=tmp_path, runs=runs) for argument in arguments))
     assert code == 1 and out == "" and err.startswith("error: ") and err.count("\n") == 1 and message in err
+
+
+def test_a_node_never_seen_is_explained(gatas, runs, tmp_path):
+    (tmp_path / "edges.csv").write_text("source,type,target\nzoe,sibling,Otto-125\nOtto-125,sibling,zoe\n")
+    arguments = ("--link", "zoe", "cousin", "Greta-932", "--new-edges", tmp_path / "edges.csv", "--out", tmp_path / "out")
+    code, out, _ = gatas("explain", runs / "kinship", *arguments)
+    assert code == 0 and "zoe – cousin → Greta-932: " in out and "Otto-125   sibling" in out
+    code, out, err = gatas("explain", runs / "kinship", "--link", "zoe", "cousin", "Greta-932")
+    assert (code, out) == (1, "") and err.startswith("error: no node has the id 'zoe'") and err.count("\n") == 1
+
+
+def test_raw_columns_of_a_new_node_are_explained(gatas, shop_folder, tmp_path):
+    (tmp_path / "nodes.csv").write_text("key,kind,age,town\nzoe,customer,25,rome\n")
+    (tmp_path / "edges.csv").write_text("from,to,relation,times\nzoe,t1,buys,2\n")
+    files = ("--new-nodes", tmp_path / "nodes.csv", "--new-edges", tmp_path / "edges.csv", "--out", tmp_path / "out")
+    code, out, _ = gatas("explain", shop_folder, "zoe", *files, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["target"] == "zoe" and "t1" in [row["neighbour"] for row in found["rows"]]
+    (tmp_path / "nodes.csv").write_text("key,kind,age,town\nzoe,customer,25,lima\n")
+    code, out, err = gatas("explain", shop_folder, "zoe", *files)
+    assert (code, out) == (1, "") and "'lima' was in no node of training" in err and err.count("\n") == 1

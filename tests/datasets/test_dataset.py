@@ -139,3 +139,12 @@ def test_a_data_set_is_made_of_what_came_with_a_graph():
     dataset = Dataset.from_graph(Graph.from_edges([0], [1], nodes=nodes), name="mine", note="by hand")
     assert (dataset.task, dataset.names, dataset.note) == ("multi-label node classification", ("0", "1"), "by hand")
     dataset.check_leaks(strict=True)  # nothing to leak
+
+
+@pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_node_without_a_label_is_in_no_split(split):
+    splits = {"train": [0, 1], "test": [3]} | {split: [0, 2, 1] if split == "train" else [2, 3]}
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], node_names=["ann", "bob", "cid", "dan"])
+    with pytest.raises(GraphError, match=f"toy, split '{split}': node 'cid' has no label. A split is learned from"):
+        Dataset("toy", graph, None, np.array([0, 1, -1, 1]), splits, "node classification", ("x", "y"))

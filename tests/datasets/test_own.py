@@ -141,6 +141,63 @@ def test_ratios_hold_for_each_class_and_are_a_function_of_the_seed(files):
     assert graph_fingerprint(one.graph) == graph_fingerprint(same.graph) != graph_fingerprint(other.graph)
 
 
+def several(count, size=4, labels="xy"):
+    """Rings side by side, each a graph."""
+    total = count * size
+    ids = [f"p{k}" for k in range(total)]
+    following = [f"p{k // size * size + (k + 1) % size}" for k in range(total)]
+    nodes = people(*(labels[k % len(labels)] for k in range(total)), graph=[f"g{k // size:02}" for k in range(total)])
+    return {"source": ids, "target": following}, nodes
+
+
+def graphs_of(dataset):
+    return {name: set(dataset.graph.graph_id[nodes].tolist()) for name, nodes in dataset.splits.items()}
+
+
+def test_ratios_are_of_whole_graphs_where_there_are_several(files):
+    paths = files(*several(10))
+    found = graphs_of(dataset := read_dataset(*paths, ratios={"train": 0.6, "valid": 0.2, "test": 0.2}))
+    assert {name: len(graphs) for name, graphs in found.items()} == {"train": 6, "valid": 2, "test": 2}
+    assert not (found["train"] & found["valid"] or found["test"] & (found["train"] | found["valid"]))
+    assert sum(map(len, dataset.splits.values())) == 40
+    assert {name: len(graphs) for name, graphs in graphs_of(read_dataset(*paths)).items()} == {
+        "train": 8,
+        "valid": 1,
+        "test": 1,
+    }
+    assert graphs_of(read_dataset(*paths)) == graphs_of(read_dataset(*paths)) != graphs_of(read_dataset(*paths, seed=1))
+
+
+def test_nodes_are_split_where_that_is_asked_for_or_graphs_are_few_or_without_labels(files):
+    ratios = {"train": 0.5, "valid": 0.25, "test": 0.25}
+    asked = graphs_of(read_dataset(*files(*several(10)), ratios=ratios, split_by="nodes"))
+    few = graphs_of(read_dataset(*files(*several(2)), ratios=ratios))
+    edges, nodes = several(10)
+    nodes["label"] = [label if k >= 4 else None for k, label in enumerate(nodes["label"])]
+    partly = graphs_of(read_dataset(*files(edges, nodes), ratios=ratios))
+    for found in (asked, few, partly):
+        assert found["train"] & found["test"]
+
+
+def test_small_shares_get_a_graph_and_what_shares_leave_is_in_no_split(files):
+    three = graphs_of(read_dataset(*files(*several(3))))
+    assert sorted(map(len, three.values())) == [1, 1, 1]
+    part = graphs_of(read_dataset(*files(*several(10)), ratios={"train": 0.5, "valid": 0.2, "test": 0}))
+    assert {name: len(graphs) for name, graphs in part.items()} == {"train": 5, "valid": 2}
+
+
+@pytest.mark.parametrize(
+    ("tables", "settings", "message"),
+    [
+        (several(2), {"split_by": "graphs"}, "2 graphs with labels cannot be shared out to train, valid, test"),
+        ((ring(4), people(*"xyxy")), {"split_by": "graphs"}, "data.split_by is graphs, but .*nodes.parquet does not say"),
+    ],
+)
+def test_graphs_that_cannot_be_split_are_refused(files, tables, settings, message):
+    with pytest.raises(GraphError, match=message):
+        read_dataset(*files(*tables), **settings)
+
+
 def test_what_ratios_leave_is_in_no_split(files):
     dataset = read_dataset(*files(ring(40), people(*"xy" * 20)), ratios={"train": 0.25, "valid": 0.25, "test": 0})
     assert {name: len(nodes) for name, nodes in dataset.splits.items()} == {
@@ -266,6 +323,8 @@ def test_truncated_parquet_is_refused(files):
         ({"edges": "e.csv", "ratios": {"vaild": 0.1}}, "there is no setting 'data.ratios.vaild'. Did you mean 'valid'"),
         ({"edges": "e.csv", "pairs": {"tets": "t.csv"}}, "there is no setting 'data.pairs.tets'. Did you mean 'test'"),
         ({"edges": "e.csv", "nods": "n.csv"}, "there is no setting 'data.nods'. Did you mean 'nodes'"),
+        ({"edges": "e.csv", "task": "link prediction", "split_by": "nodes"}, "split_by was given, which is not for link pred"),
+        ({"edges": "e.csv", "nodes": "n.csv", "split": "s", "split_by": "nodes"}, "split and split_by were both given"),
         ({"edges": 3}, "data.edges is 3"),
         ({"edges": "e.csv", "nodes": "n.csv", "seed": -1}, "data.seed is -1"),
     ],

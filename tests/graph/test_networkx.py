@@ -1,9 +1,10 @@
 """Graphs of NetworkX, in and out."""
 
 import networkx as nx
+import numpy as np
 import pytest
 
-from gatas.errors import GraphError
+from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
 from gatas.graph.networkx import from_networkx, to_networkx
 
@@ -82,3 +83,41 @@ def test_an_empty_graph_is_refused_and_inverse_types_need_directions():
         from_networkx(nx.Graph())
     with pytest.raises(GraphError, match="its own inverse"):
         from_networkx(nx.path_graph(3), inverse=True)
+
+
+def people(**changed):
+    graph = nx.Graph([("ann", "bob"), ("bob", "cid")])
+    columns = {"age": [30, 40, 50], "where": [[0.5, 1.0], [0.0, 2.0], [1.0, 1.0]], "club": ["x", None, "y"]} | changed
+    for name, values in columns.items():
+        for node, value in zip(graph, values, strict=True):
+            if value is not None:
+                graph.nodes[node][name] = value
+    return graph
+
+
+def test_node_attributes_become_features_labels_and_splits():
+    graph = people(split=["train", None, "train"])
+    with pytest.warns(GatasWarning, match="1 attributes of nodes were not used: 'age'"):
+        found = from_networkx(graph, features="where", label="club", split="split").nodes
+    assert np.asarray(found.features).tolist() == [[0.5, 1.0], [0.0, 2.0], [1.0, 1.0]]
+    assert (np.asarray(found.labels).tolist(), found.class_names) == ([0, -1, 1], ("x", "y"))
+    assert {name: nodes.tolist() for name, nodes in found.splits.items()} == {"train": [0, 2]}
+    with pytest.warns(GatasWarning, match="3 attributes of nodes were not used"):
+        assert from_networkx(people(size=[1, 2, 3]), features=["size"]).nodes.labels is None
+
+
+@pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")
+@pytest.mark.parametrize(
+    ("columns", "settings", "message"),
+    [
+        ({}, {"features": "height"}, "no node has the attribute 'height'; nodes have 'age', 'club', 'where'"),
+        ({}, {"features": ["age", "club"]}, "the attribute 'club' holds string; features are numbers"),
+        ({"age": [1, None, 3]}, {"features": "age"}, "row 2, column 'age': the value is missing"),
+        ({"age": [1, "old", 3]}, {"features": "age"}, "the attribute 'age' of nodes is not of one kind"),
+        ({"where": [[1.0], [1.0, 2.0], [1.0]]}, {"features": "where"}, "row 2, column 'where': the list has 2 numbers"),
+        ({"split": ["train", "trian", "test"]}, {"split": "split"}, "'trian' is not a split"),
+    ],
+)
+def test_node_attributes_that_cannot_be_used_are_refused(columns, settings, message):
+    with pytest.raises(GraphError, match=message):
+        from_networkx(people(**columns), **settings)

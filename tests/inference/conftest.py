@@ -79,3 +79,26 @@ def kinship_folder(tmp_path_factory):
     model = gatas.LinkPredictor(dataset, **sizes)
     gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, batch_size=500, folder=folder)
     return folder
+
+
+SHOP_EDGES = "from,to,relation,times\n" + "".join(f"c{k},t{(k * step) % 6},buys,{step}\n" for k in range(12) for step in (1, 5))
+SHOP_NODES = "key,kind,age,town,colour,label\n" + "".join(
+    [f"c{k},customer,{20 + k},{'rome' if k % 2 else 'oslo'},,{'xy'[k % 2]}\n" for k in range(12)]
+    + [f"t{k},thing,,,{'red' if k % 3 else 'blue'},\n" for k in range(6)]
+)
+SHOP = {
+    "source": "from", "target": "to", "edge_type": "relation", "weight": "times", "id": "key", "node_type": "kind",
+    "features": ["age", "town", "colour"], "ratios": {"train": 0.5, "valid": 0.25, "test": 0.25},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def shop_folder(tmp_path_factory):
+    """A run on tables of one's own: columns with other names, two types of nodes with features of their own."""
+    folder = tmp_path_factory.mktemp("shop")
+    (folder / "edges.csv").write_text(SHOP_EDGES)
+    (folder / "nodes.csv").write_text(SHOP_NODES)
+    dataset = gatas.read_dataset(folder / "edges.csv", folder / "nodes.csv", **SHOP)
+    model = gatas.NodeClassifier(dataset, num_steps=2, sample_size=10, num_heads=2, head_size=4, neighbour_size=4)
+    gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, folder=folder / "run")
+    return folder / "run"

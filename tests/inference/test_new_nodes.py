@@ -1,6 +1,7 @@
 """Nodes never seen: as if they had always been there, but for embeddings they could not learn."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -140,3 +141,82 @@ def test_edges_of_several_types_need_theirs(like_run):
         like_run.model.embed_new(None, ([12], [0]))
     with pytest.raises(gatas.GraphError, match="trained without features"):
         like_run.model.embed_new(ONE, ([12], "likes", [0]))
+
+
+@pytest.mark.parametrize("mode", ["sample", "all"])
+def test_new_nodes_are_explained_as_if_they_had_been_there(mode):
+    whole, rest, edges = without_last(camps(), undirected=True)
+    full, small = classifier(whole), classifier(rest)
+    small.load_state_dict(full.state_dict())
+    found = small.with_new_nodes(whole.features[29:], edges).explain(29, mode=mode)
+    expected = full.explain(29, mode=mode)
+    assert (found.target, found.neighbour, found.path) == (29, expected.neighbour, expected.path)
+    np.testing.assert_allclose(found.contributions, expected.contributions, atol=1e-12)
+    np.testing.assert_allclose(found.effect, expected.effect, atol=1e-9)
+    assert found.answer == expected.answer and found.coverage == pytest.approx(expected.coverage)
+
+
+def test_contributions_of_a_new_node_add_up_to_its_representation(camp_run):
+    view = camp_run.model.with_new_nodes(np.ones((1, 5)), (["zoe", "zoe"], ["a1", "a4"]), ids=["zoe"])
+    found = view.explain("zoe")
+    heads = found.contributions.sum(0)
+    np.testing.assert_allclose(np.where(heads > 0, heads, np.expm1(heads)).ravel(), view.embed(["zoe"])[0], atol=1e-6)
+    assert {"zoe", "a1", "a4"} <= set(found.neighbour)
+    assert view.predict(["zoe"]).labels == [found.answer.name]
+    with pytest.raises(gatas.GraphError, match="no node has the id 'zoe'"):
+        camp_run.model.explain("zoe")
+
+
+def test_links_of_new_nodes_are_explained_at_both_ends(like_run):
+    view = like_run.model.with_new_nodes(None, ([12, 12], ["likes", "knows"], [1, 5]))
+    found = view.explain((12, "likes", 3))
+    assert found.target == 12 and found.other is not None and found.other.target == 3
+    assert found.answer.probability == pytest.approx(float(view.predict_links(12, "likes", 3)[0]), abs=1e-6)
+
+
+ZOE = {"kind": "customer", "age": 25, "town": "rome"}
+BOUGHT = (["zoe"], ["buys"], ["t1"])
+
+
+def test_values_by_column_are_encoded_as_in_training(shop_folder):
+    model = gatas.load(shop_folder)
+    twin = model.with_new_nodes([{"kind": "customer", "age": 23, "town": "rome"}], None, ids=["twin"])
+    np.testing.assert_array_equal(twin.new.features[0], model.features[3])  # c3 is 23 and from Rome
+    found = model.embed_new([ZOE], BOUGHT, ids=["zoe"])
+    by_hand = np.array([[(25 - model.encoding.columns[0].mean) / model.encoding.columns[0].scale, 0, 1, 0, 0]], np.float32)
+    np.testing.assert_array_equal(found, model.embed_new(by_hand, BOUGHT, ids=["zoe"]))
+    np.testing.assert_array_equal(found, model.embed_new(pa.Table.from_pylist([ZOE]), BOUGHT, ids=["zoe"]))
+    thing = model.with_new_nodes([{"kind": "thing", "colour": "red"}, ZOE], None, ids=["mug", "zoe"])
+    assert thing.new.features[0].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_files_have_the_columns_of_the_runs_own_tables(shop_folder, tmp_path):
+    (tmp_path / "nodes.csv").write_text("key,kind,age,town,label\nzoe,customer,25,rome,x\n")
+    (tmp_path / "edges.csv").write_text("from,to,relation\nzoe,t1,buys\n")
+    model = gatas.load(shop_folder)
+    view = read_new_nodes(model, tmp_path / "nodes.csv", tmp_path / "edges.csv")
+    np.testing.assert_array_equal(view.embed(["zoe"]), model.embed_new([ZOE], BOUGHT, ids=["zoe"]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{**ZOE, "town": "lima"}], "new nodes, row 1, column 'town': 'lima' was in no node of training"),
+        ([{**ZOE, "height": 3}], "a value for 'height'; the model was trained on 'kind', 'age', 'town', 'colour'"),
+        ([{"age": 25, "town": "rome"}], "new nodes does not say of what type nodes are"),
+        ([{"kind": "customer", "age": 25}], "new nodes has no column 'town', which the model was trained on"),
+        ([{**ZOE, "age": "old"}], "column 'age' holds string, such as 'old'"),
+        ([{**ZOE, "age": "old"}, ZOE], "values of new nodes do not make columns"),
+        ([ZOE, ZOE], "1 ids and 2 rows of features"),
+        ([{}], "does not say of what type"),
+    ],
+)
+def test_values_that_cannot_be_encoded_are_refused(shop_folder, rows, message):
+    with pytest.raises(gatas.GraphError) as error:
+        gatas.load(shop_folder).embed_new(rows, BOUGHT, ids=["zoe"])
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_values_need_a_model_of_tables(camp_run):
+    with pytest.raises(gatas.GraphError, match=r"not trained on tables of columns. Give 5 numbers"):
+        camp_run.model.embed_new([ZOE], None, ids=["zoe"])

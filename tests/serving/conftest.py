@@ -7,12 +7,15 @@ from typing import Any
 import httpx
 import pytest
 
+import gatas
 from gatas.serving.desk import Desk
 from gatas.serving.served import Served
 from gatas.serving.server import Server
 from gatas.serving.settings import Settings
-from tests.inference.conftest import trained, with_names
+from tests.inference.conftest import shop_folder, trained, with_names
 from tests.tasks.toys import camps, classifier, likes, predictor
+
+__all__ = ["shop_folder"]
 
 WAIT = 100
 
@@ -109,6 +112,13 @@ def camp_client(camp_model):
 @pytest.fixture(scope="session")
 def like_client(like_model):
     with ready(Served(like_model)) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def shop_client(shop_folder):
+    """A model of tables of one's own."""
+    with ready(Served(gatas.load(shop_folder))) as client:
         yield client
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+import gatas
 from gatas.inference import likeliest_targets, with_new_nodes
 from gatas.inference.predict import predict
 from gatas.serving import answers
@@ -74,6 +75,56 @@ def test_new_nodes_may_have_links_and_neighbours(like_client, camp_client):
     assert len(post(like_client, "/v1/links/likeliest", source=12, type="likes", top=2, new=new)["links"]) == 2
     near = post(camp_client, "/v1/neighbours", id="zoe", top=3, new=NEW)["neighbours"]
     assert len(near) == 3 and near[0]["similarity"] >= near[1]["similarity"]
+
+
+def test_new_nodes_are_explained(camp_client, camp_model, like_client):
+    view = camp_model.with_new_nodes(NEW["features"], LISTED, ids=NEW["ids"])
+    found, own = post(camp_client, "/v1/explain", id="zoe", new=NEW, top=3), view.explain("zoe")
+    assert found["target"] == "zoe" and [row["neighbour"] for row in found["rows"]] == list(own.neighbour[:3])
+    assert found["answer"]["log_odds"] == own.answer.log_odds
+    assert found["prediction"] == post(camp_client, "/v1/predict", ids=["zoe"], new=NEW)["predictions"][0]
+    new = {"ids": [12], "edges": [{"source": 12, "type": "likes", "target": 0}]}
+    link = post(like_client, "/v1/explain", source=12, type="likes", target=1, new=new)
+    assert (link["target"], link["other"]["target"]) == (12, 1)
+    refused = camp_client.post("/v1/explain", json={"id": "zoe"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "unknown_id")
+
+
+ZOE = {"kind": "customer", "age": 25, "town": "rome"}
+
+
+def test_new_nodes_may_bring_values_by_column(shop_client, shop_folder):
+    new = {"ids": ["zoe"], "values": [ZOE], "edges": [{"source": "zoe", "type": "buys", "target": "t1", "weight": 2}]}
+    found = post(shop_client, "/v1/embed", new=new)
+    own = gatas.load(shop_folder).with_new_nodes([ZOE], (["zoe"], ["buys"], ["t1"]), ids=["zoe"], weights=[2.0])
+    np.testing.assert_array_equal(np.array(found["embeddings"], np.float32), own.embed(["zoe"]))
+    assert shop_client.get("/v1/model").json()["columns"] == ["kind", "age", "town", "colour"]
+
+
+@pytest.mark.parametrize(
+    ("new", "code", "message"),
+    [
+        ({"ids": ["z"], "values": [{**ZOE, "town": "lima"}]}, "wrong_features", "'lima' was in no node of training"),
+        ({"ids": ["z"], "values": [{**ZOE, "height": 3}]}, "wrong_features", "trained on 'kind', 'age', 'town', 'colour'"),
+        ({"ids": ["z"], "values": [{**ZOE, "age": None}]}, "wrong_features", "1 of 1 nodes of type 'customer' have no value"),
+        ({"ids": ["z"], "values": [{**ZOE, "age": [1]}]}, "wrong_features", "column 'age' holds list"),
+        ({"ids": ["z"], "values": [{**ZOE, "town": [1]}]}, "wrong_features", "column 'town' holds list"),
+        ({"ids": ["z"], "values": [{**ZOE, "kind": [1]}]}, "wrong_features", "expected"),
+        ({"ids": ["z"], "values": [{**ZOE, "kind": "robot"}]}, "wrong_features", "no node of training was of type 'robot'"),
+        ({"ids": ["z"], "values": [ZOE], "features": [[1] * 5]}, "invalid", "features and with values. Give one"),
+        ({"ids": ["z", "y"], "values": [ZOE]}, "unusable_new_nodes", "2 ids and 1 rows"),
+        ({"ids": ["z"], "values": [{"age": {"a": 1}}]}, "invalid", "new.values.0.age"),
+    ],
+)  # fmt: skip
+def test_values_that_cannot_be_encoded_are_refused(shop_client, new, code, message):
+    answer = shop_client.post("/v1/predict", json={"new": new})
+    assert (answer.status_code, answer.json()["code"]) == (422, code) and message in answer.json()["message"]
+
+
+def test_values_need_a_model_of_tables(camp_client):
+    answer = camp_client.post("/v1/predict", json={"new": {"ids": ["zoe"], "values": [{"a": 1}]}})
+    assert (answer.status_code, answer.json()["code"]) == (422, "wrong_features")
+    assert camp_client.get("/v1/model").json()["columns"] == []
 
 
 def test_an_explanation_has_all_that_a_page_shows(camp_client, camp_model):

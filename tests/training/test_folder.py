@@ -1,6 +1,7 @@
 """The folder of a finished run, and the model back from it."""
 
 import json
+import shutil
 from io import BytesIO
 
 import numpy as np
@@ -186,3 +187,28 @@ def test_legends_are_inside_the_picture_and_titles_name_the_data(plot, splits, e
     assert len(axes) == (1 if plot is depth_plot or splits == ("train",) else 2)
     legend = axes[0].get_legend().get_window_extent()
     assert 0 <= legend.x0 < legend.x1 <= figure.bbox.x1 and 0 <= legend.y0 < legend.y1 <= figure.bbox.y1
+
+
+def test_how_columns_became_features_is_kept(shop_folder, tmp_path):
+    kept = json.loads((shop_folder / "encoding.json").read_text())
+    assert [column["name"] for column in kept["columns"]] == ["age", "town", "colour"]
+    shutil.copytree(shop_folder, tmp_path / "run")
+    (tmp_path / "run/encoding.json").unlink()  # as in folders from before it was kept
+    assert gatas.load(tmp_path / "run").encoding == gatas.load(shop_folder).encoding
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "encoding.json could not be read"),
+        ("[]", "encoding.json could not be read"),
+        ('{"format": 2}', "encoding.json has format 2; this version of gatas reads 1. Update gatas."),
+        ('{"format": 1, "types": ["a"]}', "encoding.json could not be read"),
+    ],
+)
+def test_a_damaged_encoding_is_refused_in_one_line(shop_folder, tmp_path, content, message):
+    shutil.copytree(shop_folder, tmp_path / "run")
+    (tmp_path / "run/encoding.json").write_text(content)
+    with pytest.raises(gatas.TrainingError) as error:
+        gatas.load(tmp_path / "run")
+    assert message in str(error.value) and "\n" not in str(error.value)

@@ -101,7 +101,7 @@ def test_ids_that_cannot_be_are_refused(names, message):
 
 def test_what_is_not_there_is_refused():
     view = Grown(Graph.from_edges([0], [1], node_names=["ada", "bo"]), ["zoe"])
-    with pytest.raises(GraphError, match="no node has the id 'zoey'. Nearest known: zoe"):
+    with pytest.raises(GraphError, match=r"no node has the id 'zoey'. Nearest known: zoe"):
         view.find("zoey")
     with pytest.raises(GraphError, match="there is no node 3; nodes are numbered 0 to 2"):
         Grown(Graph.from_edges([0], [1]), [2]).find(3)
