@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from gatas import __version__
 from gatas.datasets import Dataset, open_dataset
 from gatas.datasets.encoding import FORMAT as ENCODING_FORMAT
 from gatas.datasets.encoding import Encoding
-from gatas.errors import GatasError, TrainingError
+from gatas.errors import GatasError, GatasWarning, TrainingError
 from gatas.graph.saved import graph_fingerprint
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.learnable import Learnable
@@ -93,7 +94,8 @@ def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | 
     config = load_config(folder / "config.yaml")
     if dataset is None:
         try:
-            dataset = open_dataset(config.data, data_dir)
+            with warnings.catch_warnings(action="ignore", category=GatasWarning):  # said when it was trained
+                dataset = open_dataset(config.data, data_dir)
         except GatasError as error:
             raise TrainingError(f"the data of {folder} is not at hand: {error} Or pass it as dataset.") from None
     found = graph_fingerprint(dataset.graph)

@@ -1,5 +1,8 @@
 """Representations by id: the same in any batch, and as files that are whole or not there."""
 
+import weakref
+from importlib import import_module
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -156,3 +159,25 @@ def test_parts_hold_every_target_once_and_few_slots(sizes):
     assert [row for part in parts for row in range(part.start, part.stop)] == list(range(len(sizes)))
     for part in parts:
         assert part.stop - part.start == 1 or max(sizes[part]) * (part.stop - part.start) <= 50_000
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npy"])
+def test_what_is_written_is_not_kept(camp_run, tmp_path, monkeypatch, ending):
+    """Memory is for a row group, however many nodes there are."""
+    module = import_module("gatas.inference.embed")
+    make, made, kept = module._embedded, [], []
+
+    def noted(view, nodes):
+        rows = make(view, nodes)
+        made.append(weakref.ref(rows))
+        return rows
+
+    monkeypatch.setattr(module, "_embedded", noted)
+    monkeypatch.setattr("gatas.inference.files.ROW_GROUP", 4)
+    write_embeddings(
+        camp_run.model,
+        tmp_path / f"all.{ending}",
+        batch_size=1,
+        progress=lambda share: kept.append(sum(rows() is not None for rows in made)),
+    )
+    assert len(made) == 30 and max(kept) <= 5
