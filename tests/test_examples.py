@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import gatas
@@ -57,6 +58,19 @@ def test_a_run_of_own_data_is_loaded_from_anywhere(trained, tmp_path, monkeypatc
     assert model.graph.name(0) == "costa-2000-000" and model.names == ("graphs", "language", "robotics", "vision")
     known = json.loads((trained / "run/metrics.json").read_text())
     assert evaluate_run(trained / "run", "valid", device="cpu")["loss"] == pytest.approx(known["valid"]["loss"], rel=1e-4)
+
+
+def test_new_papers_are_asked_about_without_code(trained, tmp_path, monkeypatch, capsys):
+    new = ("--new-nodes", BIBLIOGRAPHY / "new-papers.csv", "--new-edges", BIBLIOGRAPHY / "new-edges.csv")
+    run(monkeypatch, "predict", trained / "run", *new, "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in found] == ["diallo-2024-500", "mori-2024-501", "Zoe Okoye"]
+    run(monkeypatch, "explain", trained / "run", "diallo-2024-500", *new, "--out", tmp_path, "--json")
+    explained = json.loads(capsys.readouterr().out)
+    assert explained["answer"]["name"] == found[0]["class"] and (tmp_path / "node-diallo-2024-500.png").exists()
+    assert {"costa-2000-000", "mori-2024-501"} <= {row["neighbour"] for row in explained["rows"]}
+    run(monkeypatch, "embed", trained / "run", *new, "--out", tmp_path / "new.parquet")
+    assert pq.read_table(tmp_path / "new.parquet")["id"].to_pylist() == [row["id"] for row in found]
 
 
 def test_a_run_whose_data_moved_or_changed_says_so(trained, tmp_path):
