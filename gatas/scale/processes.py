@@ -8,9 +8,9 @@ import os
 import socket
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 import torch
@@ -58,7 +58,8 @@ class Processes(Group):
         if missing:
             raise ConfigError(f"WORLD_SIZE is set, but not {', '.join(missing)}. Start several processes with torchrun.")
         self.rank, self.size, self.timeout = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), timeout
-        self.launch, self.store = connected(self.rank, self.size, timedelta(seconds=timeout))
+        self.keeps_notes = self.first and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+        self.launch, self.store = connected(self.size, timedelta(seconds=timeout), self.keeps_notes)
 
     def join(self, device: str) -> None:
         """Meet the others."""
@@ -87,7 +88,8 @@ class Processes(Group):
         longest = int(torch.cat(counts).max())
         filled = torch.cat([rows, rows.new_full((longest - len(rows),), -1)])
         found = torch.unique(torch.cat(self._gathered(filled)))
-        return found[found >= 0]
+        united: Tensor = found[found >= 0]
+        return united
 
     def largest(self, number: int) -> int:
         found = torch.tensor(number)
@@ -150,7 +152,9 @@ class Processes(Group):
             speaks = self._fails_first()
             if isinstance(error, GatasError) and not isinstance(error, LostError):
                 self._give_up()
+            self._let_others_know()
             if isinstance(error, Exception) and not speaks:
+                sleep(SECONDS_TO_ANSWER)  # torchrun ends the others once one has ended, and the first is to be heard
                 raise SystemExit(1) from None
             raise
 
@@ -161,28 +165,35 @@ class Processes(Group):
             return True
 
     def _give_up(self) -> None:
-        try:
+        with suppress(RuntimeError):
             self.launch.set(GIVEN_UP, "")
-        except RuntimeError:
+
+    def _let_others_know(self) -> None:
+        """Where notes are kept by this process, and not by torchrun, stay until the others have read them."""
+        if not self.keeps_notes:
             return
+        with suppress(RuntimeError):
+            if dist.is_initialized():
+                dist.destroy_process_group()  # they would wait for it
+            until = monotonic() + 3 * SECONDS_TO_ANSWER
+            while self.store.add("failed", 0) < self.size and monotonic() < until:
+                sleep(0.05)
 
 
-def connected(rank: int, size: int, timeout: timedelta) -> tuple[Any, Any]:
+def connected(size: int, timeout: timedelta, keeps_notes: bool) -> tuple[Any, Any]:
     """What processes can leave notes in: those of one launch, and those of one attempt in it.
 
     Torchrun keeps one store for all attempts, in which those of torch 2.13 find addresses of the dead (pytorch#135712). So
     each attempt has names of its own; but torchrun counts attempts for each machine alone (pytorch#108158).
     """
-    environment = os.environ
-    host, port = environment["MASTER_ADDR"], int(environment["MASTER_PORT"])
-    kept = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     try:
         store = dist.TCPStore(  # type: ignore[attr-defined]
-            host, port, size, is_master=not kept and rank == 0, timeout=timeout, multi_tenant=not kept
+            host, port, size, is_master=keeps_notes, timeout=timeout, multi_tenant=keeps_notes
         )
     except RuntimeError as error:
         raise LostError(f"nobody answers at {host}:{port} ({str(error).splitlines()[0]}). Start again.") from None
-    attempt = environment.get("TORCHELASTIC_RESTART_COUNT", "0")
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     return store, dist.PrefixStore(f"gatas/{attempt}", store)  # type: ignore[attr-defined]
 
 
