@@ -32,10 +32,11 @@ def training(folder, *options):
             yield run
         finally:
             children = psutil.Process(run.pid).children() if run.poll() is None else []
-            for process in [run, *children]:
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
+            run.kill()
             run.wait()
+            for child in children:
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
 
 
 def ranks_after(run, folder, epochs):

@@ -1,5 +1,7 @@
 """Learned embeddings whose gradients are rows: what a step that looks at few of them leaves alone."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -66,7 +68,7 @@ def test_a_row_looked_at_for_nothing_is_not_seen():
 
 def test_a_training_that_sees_every_node_in_every_step_is_the_same_either_way():
     dataset = likes()
-    settings = {"epochs": 4, "batch_size": 100, "l2": 0.01, "device": "cpu"}
+    settings: dict[str, Any] = {"epochs": 4, "batch_size": 100, "l2": 0.01, "device": "cpu"}
     curves = [
         [entry["loss"] for entry in fit(predictor(dataset, dropout=0.0), dataset, embedding_updates=way, **settings).history]
         for way in ("all", "seen")
@@ -76,7 +78,7 @@ def test_a_training_that_sees_every_node_in_every_step_is_the_same_either_way():
 
 def test_steps_that_see_few_nodes_differ_and_learn():
     dataset = likes()
-    settings = {"epochs": 40, "batch_size": 2, "learning_rate": 0.01, "device": "cpu"}
+    settings: dict[str, Any] = {"epochs": 40, "batch_size": 2, "learning_rate": 0.01, "device": "cpu"}
     losses = []
     for way in ("all", "seen"):
         model = predictor(dataset, num_steps=1, sample_size=2, dropout=0.0)
