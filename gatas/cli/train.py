@@ -35,7 +35,7 @@ def train(
 
     Started by `torchrun --nproc-per-node N -m gatas train ...`, N processes train together.
     """
-    from gatas.scale import together  # torch: seconds that other commands need not wait
+    from gatas.scale.processes import together  # torch: seconds that other commands need not wait
     from gatas.training import fit_many
     from gatas.training.mlflow import MlflowTracker
 

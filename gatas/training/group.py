@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Group:
-    """One process alone, which has nobody to ask. Several are `gatas.scale.Processes`.
+    """One process alone, which has nobody to ask. Several are `gatas.scale.processes.Processes`.
 
     All of them go through the same loop, with the same batches and the same weights: of each batch a process looks at its
     own rows, and gradients are added up. So what is decided from losses, weights or metrics is decided alike by all.

@@ -50,7 +50,7 @@ def fit(
     A run is a function of data, settings and seed: weights are drawn anew from the seed, unless `warm_start` says to begin
     with those there are. With a `folder` the run can be stopped at any moment and goes on where it was when called again.
     `progress` shows how it gets on, on standard error. A `group` of several processes, each of which calls this with the
-    same arguments, is had from `gatas.scale.together`.
+    same arguments, is had from `gatas.scale.processes.together`.
     """
     data = dataset.origin or DataConfig(name=dataset.name)
     config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import torch
 
 from gatas.errors import GatasError
-from gatas.scale import together
+from gatas.scale.processes import together
 from gatas.tasks import NodeTask
 from gatas.training import Config, fit, fit_many
 from gatas.training.group import ALONE

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gatas.errors import ConfigError
-from gatas.scale import together
+from gatas.scale.processes import together
 from gatas.training.group import ALONE, Group
 from tests.scale.several import LONG, SIZES
 from tests.training.test_resume import ONE_THREAD, told
