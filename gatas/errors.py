@@ -8,6 +8,7 @@ GatasError              everything the user can cause; the command line shows it
 │   └── TooLargeError   a table that would not fit in the memory available
 ├── ConfigError         settings that are unknown or out of range
 └── TrainingError       training that cannot start, go on or be resumed
+    └── LostError       a process that trained together with this one is gone, or hangs
 
 GatasWarning            accepted, but counted and said
 """
@@ -43,6 +44,10 @@ class ConfigError(GatasError):
 
 class TrainingError(GatasError):
     """Training that cannot start, go on or be resumed."""
+
+
+class LostError(TrainingError):
+    """A process that trained together with this one is gone, or hangs; started again, they may go on."""
 
 
 class GatasWarning(UserWarning):

@@ -9,7 +9,7 @@ import gatas
 
 ROOT = Path(gatas.__file__).parent
 LAYERS = ("errors", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training", "inference",
-          "experiments", "serving", "scale", "cli")  # fmt: skip
+          "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
 BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
 UPWARDS = {("gatas.tasks.model", "inference")}  # methods of a model hand their work on, by imports of their own
 ALLOWED = {

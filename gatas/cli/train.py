@@ -26,25 +26,37 @@ def train(
     seed: int = typer.Option(0, "--seed", help="The first seed."),
     mlflow: bool = typer.Option(False, "--mlflow", help="Log to MLflow too, to where MLFLOW_TRACKING_URI says."),
     mlflow_experiment: str = typer.Option("gatas", "--mlflow-experiment", help="MLflow's experiment to log to."),
+    timeout: float = typer.Option(
+        600.0, "--timeout", min=0.1, help="Seconds for which processes that torchrun started wait for one another."
+    ),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Train, measure and draw. The same command again goes on where it was stopped."""
-    from gatas.training import fit_many  # torch: seconds that other commands need not wait
+    """Train, measure and draw. The same command again goes on where it was stopped.
+
+    Started by `torchrun --nproc-per-node N -m gatas train ...`, N processes train together.
+    """
+    from gatas.scale.processes import together  # torch: seconds that other commands need not wait
+    from gatas.training import fit_many
     from gatas.training.mlflow import MlflowTracker
 
-    config, folder = named_config(named, settings), out or Path("runs") / Path(named).stem
-    numbers = list(range(seed, seed + seeds))
-    tracking: AbstractContextManager[MlflowTracker | None] = nullcontext()
-    if mlflow:
-        tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
-    try:
-        with tracking as tracker:
-            runs = fit_many(config, numbers, data_dir=data_dir, folder=folder, device=device, report=tracker, progress=True)
-            if tracker is not None:
-                tracker.finish(runs)
-    except (KeyboardInterrupt, SystemExit):
-        stderr.print(f"stopped; the same command goes on from what is saved in {folder}", soft_wrap=True)
-        raise
+    with together(device, timeout) as group:
+        config, folder = named_config(named, settings), out or Path("runs") / Path(named).stem
+        numbers = list(range(seed, seed + seeds))
+        tracking: AbstractContextManager[MlflowTracker | None] = nullcontext()
+        if mlflow and group.first:
+            tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
+        given: Any = {"data_dir": data_dir, "folder": folder, "device": device, "progress": True, "group": group}
+        try:
+            with tracking as tracker:
+                runs = fit_many(config, numbers, report=tracker, **given)
+                if tracker is not None:
+                    tracker.finish(runs)
+        except (KeyboardInterrupt, SystemExit):
+            if group.first:
+                stderr.print(f"stopped; the same command goes on from what is saved in {folder}", soft_wrap=True)
+            raise
+    if not group.first:
+        return
     if json:
         print_json(as_json(runs, folder))
     else:

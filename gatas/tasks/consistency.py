@@ -18,10 +18,10 @@ class Consistency:
     nodes: int
     temperature: float
 
-    def loss(self, logits: Tensor, weight: Tensor) -> Tensor:
-        """Of (R, B, classes) logits: the mean squared distance to the sharpened mean."""
+    def loss(self, logits: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
+        """Of (R, B, classes) logits: the mean squared distance to the sharpened mean; `whole` as in `NodeTask.loss`."""
         chance = logits.softmax(-1)
         sharp = chance.detach().mean(0).pow(1 / self.temperature)
         sharp = sharp / sharp.sum(-1, keepdim=True)
         distance = (chance - sharp).square().sum(-1).mean(0)  # (B,)
-        return self.weight * (distance * weight).sum() / weight.sum()
+        return self.weight * (distance * weight).sum() / (weight if whole is None else whole).sum()

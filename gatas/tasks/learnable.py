@@ -39,8 +39,13 @@ class Learnable(nn.Module):
         """What a step adds to the loss of what `forward` has just returned, if anything."""
         return None
 
-    def prepare(self, precision: str) -> None:
-        """Get ready for products in `precision`."""
+    def prepare(self, precision: str, *, sparse: bool = False) -> None:
+        """Get ready for products in `precision`, and for `sparse` gradients of `num_embeddings`, where there are any."""
+
+    @property
+    def num_embeddings(self) -> int:
+        """How many nodes have a learned embedding."""
+        return 0
 
     def evaluation_batch(self, device: torch.device) -> int:
         """How many targets one batch of an evaluation has; all of them, if a model looks at all nodes anyway."""

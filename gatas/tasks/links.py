@@ -1,5 +1,6 @@
 """Typed link prediction: is there a link of this type between these two nodes?"""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -43,14 +44,24 @@ class LinkPredictor(Model):
         sizes = (self.encoder.output_size, len(self.names), self.config.pair_hidden_size)
         return PairHead(*sizes, products=self.config.pair_products)
 
-    def forward(self, source: Tensor, edge_type: Tensor, target: Tensor, label: Tensor) -> Tensor:
-        """(B,) logits in training, where `label` says which pairs are links that neighbourhoods must not give away."""
+    def forward(
+        self,
+        source: Tensor,
+        edge_type: Tensor,
+        target: Tensor,
+        label: Tensor,
+        whole: Mapping[str, Tensor] | None = None,
+    ) -> Tensor:
+        """(B,) logits in training, where `label` says which pairs are links that neighbourhoods must not give away.
+
+        Where the pairs are a part of a batch, the links of the `whole` are hidden.
+        """
         both = torch.cat([source, target])
         nodes, place = (both, None) if shapes_are_fixed(both) else distinct(both)  # a node of several pairs is seen once
         neighbourhood = self.sampler(nodes)
         if self.config.exclude_targets:
-            links = torch.where(label > 0, self._numbered(source, target, edge_type), -1)
-            neighbourhood = self._without(nodes, neighbourhood, links)
+            asked = whole or {"source": source, "edge_type": edge_type, "target": target, "label": label}
+            neighbourhood = self._without(nodes, neighbourhood, self._links(**asked))
         representations = self._encoded(nodes, neighbourhood)
         representations = representations if place is None else representations.index_select(0, place)
         return self.score(representations[: len(source)], representations[len(source) :], edge_type)
@@ -59,6 +70,9 @@ class LinkPredictor(Model):
         """(B,) logits of the types asked for, from (B, K·F'') representations."""
         logits: Tensor = self.head(source, target)  # (B, num_types)
         return logits.gather(1, edge_type[:, None]).squeeze(1)
+
+    def _links(self, source: Tensor, edge_type: Tensor, target: Tensor, label: Tensor, **_: Tensor) -> Tensor:
+        return torch.where(label > 0, self._numbered(source, target, edge_type), -1)
 
     def _numbered(self, one: Tensor, other: Tensor, asked: Tensor) -> Tensor:
         """One number for a link of a type, whichever its direction."""
@@ -155,14 +169,15 @@ class LinkTask:
         """These nodes, which are represented once however many pairs they are in."""
         return fill(cut(self.nodes_of(name), batch_size), {"target": np.arange(self.dataset.graph.num_nodes)})
 
-    def objective(self, model: Learnable, weight: Tensor, **given: Tensor) -> Tensor:
-        """What a step makes smaller."""
-        return self.loss(model(**given).float(), given["label"], weight)
+    def objective(self, model: Learnable, weight: Tensor, *, whole: Mapping[str, Tensor], **given: Tensor) -> Tensor:
+        """What a step makes smaller: these pairs' part of the mean over the `whole` batch, which others may share."""
+        shared = {} if whole["weight"] is weight else {"whole": whole}
+        return self.loss(model(**given, **shared).float(), given["label"], weight, whole["weight"])
 
-    def loss(self, logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
-        """The mean over a batch's pairs, of the type asked for only."""
+    def loss(self, logits: Tensor, label: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
+        """The mean over a batch's pairs, of the type asked for only; or their part of it, as in `NodeTask.loss`."""
         losses = F.binary_cross_entropy_with_logits(logits, label, reduction="none")
-        return (losses * weight).sum() / weight.sum()
+        return (losses * weight).sum() / (weight if whole is None else whole).sum()
 
     def mean_logits(self, logits: Tensor) -> Tensor:
         """Logits of the mean probability over draws, (R, …)."""

@@ -140,8 +140,15 @@ class Model(Learnable):
         left_out = "relation_embeddings" in name or ("depth_logits" in name and not self.config.l2_on_depth)
         return 0.0 if left_out else 1.0
 
-    def prepare(self, precision: str) -> None:
+    def prepare(self, precision: str, *, sparse: bool = False) -> None:
         self.encoder.neighbours.precision = "ieee" if precision == "float32" else "tf32"
+        if self.encoder.inputs.embeddings is not None:
+            self.encoder.inputs.embeddings.sparse = sparse
+
+    @property
+    def num_embeddings(self) -> int:
+        embeddings = self.encoder.inputs.embeddings
+        return 0 if embeddings is None else embeddings.num_embeddings
 
     def evaluation_batch(self, device: torch.device) -> int:
         return max(1, min(EVALUATED_SLOTS[device.type] // self.config.sample_size, 512))

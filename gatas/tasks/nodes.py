@@ -1,5 +1,6 @@
 """Node classification: one class a node, or any number; the nodes of one graph, or of graphs never seen."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -86,20 +87,29 @@ class NodeTask:
         return fill(cut(np.asarray(self.splits[name]), batch_size, self.graph_id), self.columns)
 
     def objective(
-        self, model: Learnable, target: Tensor, weight: Tensor, known: Tensor | None = None, **given: Tensor
+        self,
+        model: Learnable,
+        target: Tensor,
+        weight: Tensor,
+        known: Tensor | None = None,
+        *,
+        whole: Mapping[str, Tensor],
+        **given: Tensor,
     ) -> Tensor:
-        """What a step makes smaller."""
+        """What a step makes smaller: these nodes' part of the mean over the `whole` batch, which others may share."""
         if self.consistency is None:
-            loss, penalty = self.loss(model(target, **given).float(), target, weight), model.penalty()
+            loss, penalty = self.loss(model(target, **given).float(), target, weight, whole["weight"]), model.penalty()
             return loss if penalty is None else loss + penalty
         logits = torch.stack([model(target, **given).float() for _ in range(self.consistency.draws)])  # (R, B, classes)
         assert known is not None
-        losses = [self.loss(own, target, weight * known) for own in logits]
-        return torch.stack(losses).mean() + self.consistency.loss(logits, weight)
+        losses = [self.loss(own, target, weight * known, whole["weight"] * whole["known"]) for own in logits]
+        return torch.stack(losses).mean() + self.consistency.loss(logits, weight, whole["weight"])
 
-    def loss(self, logits: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-        """The mean over a batch's nodes (and labels)."""
-        return (self._losses(logits, self.labels[target].clamp_min(0)) * weight).sum() / weight.sum()
+    def loss(self, logits: Tensor, target: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
+        """The mean over a batch's nodes (and labels), or their part of it where `whole` has the weights of more."""
+        return (self._losses(logits, self.labels[target].clamp_min(0)) * weight).sum() / (
+            weight if whole is None else whole
+        ).sum()
 
     def _losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         if self.several:

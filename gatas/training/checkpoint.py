@@ -22,6 +22,7 @@ from gatas.errors import TrainingError
 from gatas.graph.saved import graph_fingerprint
 from gatas.graph.storage import fingerprint
 from gatas.training.config import Config
+from gatas.training.group import Group
 from gatas.training.learner import Learner
 from gatas.training.stopping import EarlyStopping
 
@@ -41,18 +42,22 @@ class Position:
 
 
 class Checkpoints:
-    """Saves a learner's state in a folder that is its own while it learns. Without a folder it does nothing."""
+    """Saves a learner's state in a folder that is its own while it learns. Without a folder, or where another process
+    `writes`, it does nothing.
+    """
 
-    def __init__(self, folder: Path | None, config: Config, identity: dict[str, Any]) -> None:
-        self.folder, self.config, self.identity = folder, config.training, identity
+    def __init__(self, folder: Path | None, config: Config, identity: dict[str, Any], *, writes: bool = True) -> None:
+        self.named, self.folder, self.config, self.identity = folder, folder if writes else None, config.training, identity
         self.saved = monotonic()
         self.good: dict[str, Tensor] = {}
 
     @classmethod
-    def of(cls, folder: str | Path | None, config: Config, dataset: Dataset, seeds: list[int]) -> "Checkpoints":
+    def of(
+        cls, folder: str | Path | None, config: Config, dataset: Dataset, seeds: list[int], *, writes: bool = True
+    ) -> "Checkpoints":
         if folder is None:
             return cls(None, config, {})
-        return cls(Path(folder), config, identity_of(config, dataset, seeds))
+        return cls(Path(folder), config, identity_of(config, dataset, seeds), writes=writes)
 
     def __enter__(self) -> "Checkpoints":
         if self.folder is None:
@@ -75,6 +80,17 @@ class Checkpoints:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.folder is not None:
             self.lock.close()
+
+    def check_same(self, group: Group) -> None:
+        """Refuse to train together with a process that has other data or settings."""
+        first = group.told(self.identity)
+        if first != self.identity:
+            differences = [f"{name} is {value!r}, not {first.get(name)!r}" for name, value in self.identity.items()
+                           if first.get(name) != value]  # fmt: skip
+            raise TrainingError(
+                f"process {group.rank} would train something else than process 0: {'; '.join(differences)}. Start all of them "
+                "with the same command, on copies of the same data."
+            )
 
     def restore(self, learner: Learner, stopping: EarlyStopping, history: list[dict[str, Any]]) -> Position:
         """Go on from the newest checkpoint, if there is one and it is of this very training."""
@@ -105,7 +121,7 @@ class Checkpoints:
                 tensor.copy_(self.good[name])
 
     def kept(self) -> str:
-        return "" if self.folder is None else f", and the state before that epoch is saved in {self.folder}"
+        return "" if self.named is None else f", and the state before that epoch is saved in {self.named}"
 
     def record(self, entry: dict[str, Any]) -> None:
         """Append an epoch to the history."""

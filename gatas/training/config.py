@@ -39,6 +39,9 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
         "sample", description="neighbours in evaluation: drawn, likeliest, all"
     )
     evaluation_draws: int = Field(1, ge=1, description="neighbourhoods whose probabilities are averaged in evaluation")
+    embedding_updates: Literal["auto", "all", "seen"] = Field(
+        "auto", description="which nodes' embeddings a step changes: all, or those it saw; auto: all of up to a million"
+    )
     precision: Literal["float32", "tf32", "bfloat16"] = Field("tf32", description="of products on a GPU")
     checkpoint_seconds: float = Field(60.0, ge=0, description="how often a run with a folder saves where it is")
     keep_checkpoints: int = Field(2, ge=1, description="how many of these are kept")

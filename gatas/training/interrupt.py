@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+from gatas.training.group import ALONE, Group
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -14,11 +16,15 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class Interrupt:
     """Which signal came, if any."""
 
+    group: Group = ALONE
     number: int | None = None
 
-    @property
     def asked(self) -> bool:
-        return self.number is not None
+        """Whether one came to any process. All of them must ask, to stop at the same step."""
+        number = self.group.largest(self.number or 0)
+        if number:
+            self.number = number
+        return number > 0
 
     def leave(self) -> None:
         """End the program as the signal asks to, once all is saved."""
@@ -29,19 +35,21 @@ class Interrupt:
 
 
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
+def interruptible(group: Group = ALONE) -> Iterator[Interrupt]:
     """Note signals instead of dying of them; a second one is obeyed at once. Only the main thread can.
 
-    One that comes too late to stop anything is obeyed at the end. Signals that are ignored stay so.
+    One that comes too late to stop anything is obeyed at the end. Signals that are ignored stay so. Several
+    processes only note a second one too: torchrun passes signals on, and kills after a while what does not end.
     """
-    interrupt = Interrupt()
+    interrupt = Interrupt(group)
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
 
     def note(number: int, _frame: FrameType | None) -> None:
         interrupt.number = number
-        put_back()
+        if group.size == 1:
+            put_back()
 
     def put_back() -> None:
         for known, handler in before.items():

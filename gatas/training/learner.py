@@ -7,14 +7,20 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from gatas.errors import ConfigError
 from gatas.tasks import LinkTask, NodeTask
 from gatas.tasks.batches import Batches
 from gatas.tasks.learnable import Learnable
 from gatas.training.config import TrainingConfig
+from gatas.training.group import ALONE, Group
 from gatas.training.nadam import NAdam
 
 Batch = dict[str, Tensor]
 Work = Callable[[Any, Batch], Tensor]  # of one model
+PAIRS = 16_384
+"""Pairs that are scored at once in an evaluation."""
+MOST_EMBEDDINGS = 1_000_000
+"""Up to so many, every step changes all of them unless told otherwise."""
 
 
 class Learner:
@@ -31,10 +37,13 @@ class Learner:
         config: TrainingConfig,
         device: torch.device,
         num_models: int | None = None,
+        *,
+        group: Group = ALONE,
+        sparse: bool = False,
     ) -> None:
         """The model's own `state` is learned, or one that has, in all of it, a leading dimension of `num_models`."""
         self.model, self.stacked, self.num_models = model, num_models is not None, num_models or 1
-        self.task, self.config, self.device = task, config, device
+        self.task, self.config, self.device, self.group = task, config, device, group
         self.parameters = {name: tensor for name, tensor in state.items() if isinstance(tensor, nn.Parameter)}
         self.counters = {name: tensor for name, tensor in state.items() if name not in self.parameters}  # seeds and counts
         self.optimiser = NAdam(
@@ -48,26 +57,32 @@ class Learner:
         )
         self.best = self.optimiser.values.clone()
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
-        captures = device.type == "cuda" and self.model.captures
+        captures = device.type == "cuda" and self.model.captures and not sparse  # rows are counted by the host
         self.training = Loop(self._step, captures, [*self.counters.values(), self.optimiser.values, *self.optimiser.moments])
         self.splits: dict[str, Split] = {}
 
     @classmethod
     def of(
-        cls, models: Sequence[Learnable], task: NodeTask | LinkTask, config: TrainingConfig, device: torch.device
+        cls,
+        models: Sequence[Learnable],
+        task: NodeTask | LinkTask,
+        config: TrainingConfig,
+        device: torch.device,
+        group: Group = ALONE,
     ) -> "Learner":
         """For models as they are. A single one's weights are learned in place."""
-        states = [model.state_dict(keep_vars=True) for model in models]
-        models[0].to(device).prepare(config.precision)
+        states, sparse = [model.state_dict(keep_vars=True) for model in models], changes_seen_only(models, config)
+        models[0].to(device).prepare(config.precision, sparse=sparse)
         if len(models) == 1:
-            return cls(models[0], models[0].state_dict(keep_vars=True), task.to(device), config, device)
+            state = models[0].state_dict(keep_vars=True)
+            return cls(models[0], state, task.to(device), config, device, group=group, sparse=sparse)
         state = {name: _stacked([own[name] for own in states], device) for name in states[0]}
-        return cls(models[0], state, task.to(device), config, device, len(models))
+        return cls(models[0], state, task.to(device), config, device, len(models), group=group)
 
     def part(self, rows: list[int]) -> "Learner":
         """A learner that goes on with some of the models."""
         state = {name: _chosen(tensor, rows) for name, tensor in {**self.parameters, **self.counters}.items()}
-        part = Learner(self.model, state, self.task, self.config, self.device, len(rows))
+        part = Learner(self.model, state, self.task, self.config, self.device, len(rows), group=self.group)
         self._copy(part, rows, lambda own, theirs: theirs.copy_(own))
         return part
 
@@ -100,18 +115,18 @@ class Learner:
     def train(self, batches: Batches, first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
         """(num_batches, M) losses of a step for each batch from the `first` on, unless told to stop."""
         self.model.train()
-        return self.training(self._on_device(batches), batches.sizes, first, stop)
+        return self.group.added(self.training(self._on_device(batches), batches.sizes, first, stop))
 
     def _step(self, batch: Batch) -> Tensor:
         self.optimiser.zero_grad()
         with self._autocast():
             losses = self._call(self._loss, batch, 0)
         losses.sum().backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.optimiser.step(self.group)
         return losses.detach()
 
     def _loss(self, model: Learnable, batch: Batch) -> Tensor:
-        return self.task.objective(model, **batch)
+        return self.task.objective(model, **self.group.share(batch), whole=batch)
 
     @torch.no_grad()
     def predict(self, split: str) -> Tensor:
@@ -124,15 +139,19 @@ class Learner:
         self.draw.fill_(draw)  # below zero: never one that is trained on
         if split not in self.splits:
             self.splits[split] = self._prepared(split)
-        loop, columns, sizes, place = self.splits[split]
-        found = loop(columns, sizes).transpose(0, 1).flatten(1, 2)[:, place].float()  # (M, n, …)
+        loop, columns, sizes, width, place, num_batches = self.splits[split]
+        found = self.group.gathered(_wide(loop(columns, sizes), width), num_batches)
+        found = found.transpose(0, 1).flatten(1, 2)[:, place].float()  # (M, n, …)
         return self._linked(found, split) if isinstance(self.task, LinkTask) else found
 
     def _prepared(self, split: str) -> "Split":
         batches = self.task.split(split, self.model.evaluation_batch(self.device))
         waits = self.config.evaluation_mode == "all"  # the length of the longest row is the host's to know
         loop = Loop(self._evaluated, self.device.type == "cuda" and self.model.captures and not waits, [])
-        return Split(loop, self._on_device(batches), batches.sizes, torch.from_numpy(batches.place).to(self.device))
+        own, sizes = self.group.numbers(len(batches)), batches.sizes
+        columns = {name: column[own] for name, column in self._on_device(batches).items()}
+        place = torch.from_numpy(batches.place).to(self.device)
+        return Split(loop, columns, [sizes[number] for number in own], batches.columns["weight"].shape[-1], place, len(batches))
 
     def _evaluated(self, batch: Batch) -> Tensor:
         def work(model: Any, batch: Batch) -> Tensor:
@@ -155,12 +174,15 @@ class Learner:
             return logits
 
         dims = {"representations": 0, "source": None, "target": None, "edge_type": None}
+        all_rows = torch.arange(len(source), device=self.device).split(PAIRS)  # type: ignore[no-untyped-call]
         parts = []
-        for rows in torch.arange(len(source), device=self.device).split(16_384):  # type: ignore[no-untyped-call]
+        for number in self.group.numbers(len(all_rows)):
+            rows = all_rows[number]
             asked = {"source": source[rows], "target": target[rows], "edge_type": edge_type[rows]}
             own = representations if self.stacked else representations[0]
             parts.append(self._call(work, {"representations": own, **asked}, dims))
-        return torch.cat(parts, dim=1).float()
+        found = self.group.gathered(_wide(_even(parts), len(all_rows[0])), len(all_rows))  # (parts, M, PAIRS)
+        return found.transpose(0, 1).flatten(1)[:, : len(source)].float()
 
     def _call(self, work: Any, batch: Batch, dims: Any) -> Tensor:
         """(M, …): `work` with each model; `dims` says which columns of the batch are the models' own."""
@@ -210,7 +232,9 @@ class Split(NamedTuple):
     loop: "Loop"
     columns: Batch
     sizes: list[int]
+    width: int
     place: Tensor  # of each row's result among those of all batches
+    num_batches: int  # those of other processes too
 
 
 class Loop:
@@ -275,6 +299,16 @@ class Loop:
                 tensor.copy_(value)
 
 
+def changes_seen_only(models: Sequence[Learnable], config: TrainingConfig) -> bool:
+    """Whether a step changes embeddings of nodes that it saw, and no others; models side by side cannot."""
+    if config.embedding_updates == "seen" and len(models) > 1:
+        raise ConfigError(
+            f"embedding_updates is 'seen', which works for one seed at a time, and {len(models)} came. Use 'all'."
+        )
+    many = config.embedding_updates == "auto" and models[0].num_embeddings > MOST_EMBEDDINGS
+    return len(models) == 1 and models[0].num_embeddings > 0 and (config.embedding_updates == "seen" or many)
+
+
 class _Bound(nn.Module):
     """A model and what is asked of it, so that functional_call can ask."""
 
@@ -294,6 +328,13 @@ def _stacked(tensors: list[Tensor], device: torch.device) -> Tensor:
 def _chosen(tensor: Tensor, rows: list[int]) -> Tensor:
     together = tensor.detach()[rows]
     return nn.Parameter(together) if tensor.requires_grad else together
+
+
+def _wide(found: Tensor, width: int) -> Tensor:
+    """(batches, M, …) results of batches that may all be short, filled up with zeros to `width`."""
+    if found.shape[2] == width:
+        return found
+    return torch.cat([found, found.new_zeros(*found.shape[:2], width - found.shape[2], *found.shape[3:])], dim=2)
 
 
 def _even(results: list[Tensor]) -> Tensor:

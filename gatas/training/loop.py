@@ -20,6 +20,7 @@ from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.folder import answer_as_measured, write_run
+from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
@@ -41,20 +42,23 @@ def fit(
     warm_start: bool = False,
     report: Report | None = None,
     progress: bool = False,
+    group: Group = ALONE,
     **settings: Any,
 ) -> Run:
     """Train a model; its weights are then the best by validation data. `settings` are those of `TrainingConfig`.
 
     A run is a function of data, settings and seed: weights are drawn anew from the seed, unless `warm_start` says to begin
     with those there are. With a `folder` the run can be stopped at any moment and goes on where it was when called again.
-    `progress` shows how it gets on, on standard error.
+    `progress` shows how it gets on, on standard error. A `group` of several processes, each of which calls this with the
+    same arguments, is had from `gatas.scale.processes.together`.
     """
     data = dataset.origin or DataConfig(name=dataset.name)
     config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
     check_fits(model, dataset)
     if not warm_start:
         model.reset(seed)
-    (run,) = fit_models([model], dataset, config, [seed], folder=folder, device=device, report=report, progress=progress)
+    given: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
+    (run,) = fit_models([model], dataset, config, [seed], **given)
     return run
 
 
@@ -68,6 +72,7 @@ def fit_many(
     device: str = "auto",
     report: Report | None = None,
     progress: bool = False,
+    group: Group = ALONE,
 ) -> Runs:
     """Train one model per seed, all in one program; each as `fit` would train it alone."""
     if not seeds or len(set(seeds)) < len(seeds):
@@ -76,7 +81,7 @@ def fit_many(
     dataset = dataset or open_dataset(config.data, data_dir)
     first = make_model(dataset, config, seeds[0])
     others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
-    settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress}
+    settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
     return Runs(fit_models([first, *others], dataset, config, seeds, **settings))
 
 
@@ -97,13 +102,15 @@ def fit_models(
     report: Report | None = None,
     progress: bool = False,
     limit: Limit | None = None,
+    group: Group = ALONE,
 ) -> list[Run]:
     """Train models of one shape as they are, one for each seed, in one program. Those that a `limit` ends say so: `cut`."""
     seeds = list(seeds)
-    learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device))
-    session = Session(learner, seeds, report, limit or Limit())
-    with interruptible() as interrupt, Checkpoints.of(folder, config, dataset, seeds) as checkpoints, exact_products(config):
-        with reporting(report, progress) as session.report:
+    learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device), group)
+    session, first = Session(learner, seeds, report, limit or Limit()), group.first
+    saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
+    with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
+        with reporting(report if first else None, progress and first) as session.report:
             session.learn(checkpoints, interrupt)
         metrics = session.measure()
         runs = []
@@ -113,7 +120,7 @@ def fit_models(
             answer_as_measured(models[number], config.training)
             history = [entry_of(entry, number) for entry in session.history[: own["epochs"]]]
             runs.append(Run(config, seed, own, history, models[number], dataset))
-        if folder is not None:
+        if folder is not None and first:
             write_run(runs, Path(folder))
     return runs
 
@@ -179,18 +186,19 @@ class Session:
     cut: str = ""  # by what, if it was
 
     def __post_init__(self) -> None:
-        self.config, self.task = self.learner.config, self.learner.task
+        self.config, self.task, self.group = self.learner.config, self.learner.task, self.learner.group
         self.validates = "valid" in self.task.splits
         self.stopping = EarlyStopping(self.learner.num_models, self.config.patience, either=self.config.monitor == "either")
         self.program, self.rows = self.learner, self.stopping.at_work
 
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
         """Epoch after epoch, until none has improved for a while."""
-        position = checkpoints.restore(self.learner, self.stopping, self.history)
+        position = self.begin(checkpoints)
         upcoming: Batches | None = None
         begun = perf_counter()
         for epoch in range(position.epoch, self.config.epochs):
-            self.cut = self.limit.reached(epoch, (perf_counter() - begun) / len(self.seeds)) if epoch else ""
+            taken = (perf_counter() - begun) / len(self.seeds)
+            self.cut = self.group.told(self.limit.reached(epoch, taken)) if epoch else ""
             if self.stopping.done or self.cut:
                 break
             started = perf_counter()
@@ -199,14 +207,14 @@ class Session:
             batches = upcoming
             self.set_rate(epoch)
             checkpoints.begin(self.program)
-            losses = self.program.train(batches, position.batch, lambda: interrupt.asked)  # (num_batches, models at work)
+            losses = self.program.train(batches, position.batch, interrupt.asked)  # (num_batches, models at work)
             upcoming = self.batches(epoch + 1)  # while a GPU is still at work
             losses = losses.cpu()
             training = perf_counter() - started
             self.check(losses, position, batches, checkpoints)
             total = position.total + losses.double().sum(0)
             done = position.batch + len(losses)
-            if interrupt.asked and done < len(batches):
+            if done < len(batches):
                 position = Position(epoch, done, total)
                 break
             columns = {"loss": (total / len(batches)).tolist(), **self.validate(epoch), **self.program.depth()}
@@ -217,15 +225,24 @@ class Session:
             if self.report is not None:
                 self.report({**entry, "seeds": self.seeds, "epochs": self.config.epochs, "stopping": self.stopping})
             position = Position(epoch + 1)
-            if interrupt.asked:
+            if interrupt.asked():
                 break
             if checkpoints.due:
                 self.save(checkpoints, position)
         self.save(checkpoints, position)
         self.program = self.learner
-        interrupt.leave()
+        if interrupt.asked():
+            interrupt.leave()
         if self.validates:
             self.learner.restore_best()
+
+    def begin(self, checkpoints: Checkpoints) -> Position:
+        """Where the newest checkpoint is, if there is one; all processes where the first is."""
+        checkpoints.check_same(self.group)
+        position = checkpoints.restore(self.learner, self.stopping, self.history)
+        position, self.stopping, self.history = self.group.told((position, self.stopping, self.history))
+        self.group.copy_first(self.learner.state().values())
+        return position
 
     def batches(self, epoch: int) -> Batches:
         several = [self.task.epoch(self.seeds[row], epoch) for row in self.rows]
@@ -260,7 +277,7 @@ class Session:
         if not self.validates:
             return {}
         measured = self.task.monitor(self.program.predict("valid"), "valid")
-        columns = {f"valid_{name}": values.tolist() for name, values in measured.items()}
+        columns = self.group.told({f"valid_{name}": values.tolist() for name, values in measured.items()})
         scores: list[tuple[float, ...]] = [(-loss,) for loss in columns["valid_loss"]]
         if self.config.monitor != "loss":  # of equal ones the smaller loss
             scores = [(metric, *score) for metric, score in zip(columns[f"valid_{self.task.metric}"], scores, strict=True)]
@@ -278,6 +295,7 @@ class Session:
         batch, model = (int(number) for number in wrong[0])
         checkpoints.put_back(self.program)
         self.save(checkpoints, position)
+        self.group.wait()  # for the one that saves
         if self.validates:
             self.learner.restore_best()
         loss, number = losses[batch, model].item(), position.batch + batch
@@ -302,7 +320,7 @@ class Session:
             if split in self.task.splits:
                 for own, logits in zip(found, self.learner.predict(split), strict=True):
                     own[split] = self.task.measure(logits, split)
-        return found
+        return self.group.told(found)
 
 
 def entry_of(entry: Entry, model: int) -> Entry:

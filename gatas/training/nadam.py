@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from gatas.nn.ops.nadam import Moments, nadam_step
+from gatas.training.group import ALONE, Group
+from gatas.training.rows import RowGradients
 
 
 class NAdam:
@@ -54,17 +56,25 @@ class NAdam:
             parameter.grad = None
 
     @torch.no_grad()
-    def step(self) -> None:
-        """One step along the gradients that there are; parameters without one are taken to have zeros."""
-        gradients = (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in self.parameters)
-        nadam_step(
-            self.values,
-            self._joined(gradients),
-            self.moments,
-            self.lr,
-            self.l2,
-            self.betas,
-            self.eps,
-            self.momentum_decay,
-            self.max_norm,
-        )
+    def step(self, group: Group = ALONE) -> None:
+        """One step along the gradients that there are, added up over processes; parameters without one have zeros.
+
+        Of a parameter whose gradient is sparse, as of learned embeddings, only the rows that have one are looked at.
+        """
+        gradients = [torch.zeros_like(own) if own.grad is None else own.grad for own in self.parameters]
+        if any(gradient.is_sparse for gradient in gradients):
+            self._lazy_step(RowGradients.of(gradients, group), group)
+        else:
+            self._step(self.values, group.added(self._joined(gradients)), self.moments, self.l2)
+
+    def _lazy_step(self, gradients: RowGradients, group: Group) -> None:
+        """Rows without a gradient keep their values and moments, and L2 leaves them as they are, until they have one again."""
+        vectors = (self.values, self.moments.first, self.moments.second)
+        values, first, second = (gradients.chosen(vector) for vector in vectors)
+        l2 = None if self.l2 is None else gradients.chosen(self.l2)[0]
+        self._step(values, group.added(gradients.joined()), self.moments._replace(first=first, second=second), l2)
+        for vector, changed in zip(vectors, (values, first, second), strict=True):
+            gradients.put_back(vector, changed)
+
+    def _step(self, values: Tensor, gradient: Tensor, moments: Moments, l2: Tensor | None) -> None:
+        nadam_step(values, gradient, moments, self.lr, l2, self.betas, self.eps, self.momentum_decay, self.max_norm)
