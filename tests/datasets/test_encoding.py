@@ -1,6 +1,7 @@
 """What training learned of columns, kept as JSON and done again with nodes that come later."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ def learned(tmp_path):
         (tmp_path / "nodes.csv").write_text(nodes)
         chosen = {"features": ["age", "colour"], "categorical": ["code"]} | settings
         dataset = read_dataset(tmp_path / "edges.csv", tmp_path / "nodes.csv", **chosen)
+        assert dataset.encoding is not None
         return Encoding(**json.loads(dataset.encoding.model_dump_json())), np.asarray(dataset.features)
 
     return read
@@ -59,7 +61,7 @@ def test_other_nodes_are_scaled_and_coded_as_in_training(learned, later):
 
 @pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")
 def test_lists_keep_the_places_of_their_type():
-    table = Table("t", {}, {}, {"v": pa.chunked_array([pa.array([[1.0, 2.0], None])])}, 2)
+    table = Table(Path("t"), {}, {}, {"v": pa.chunked_array([pa.array([[1.0, 2.0], None])])}, 2)
     encoding = Encoding(
         types=("a", "b"), missing="refuse", columns=({"kind": "list", "name": "v", "types": [1], "widths": [1, 2]},)
     )

@@ -14,7 +14,7 @@ from gatas.experiments import contenders, recipes
 from gatas.experiments.baselines import PEERS, Recipe
 from gatas.experiments.compare import StaleError, chosen, compare, path_of, render
 from gatas.experiments.compare_table import difference, row
-from gatas.experiments.contenders import check_models, contender
+from gatas.experiments.contenders import Looped, check_models, contender
 from gatas.experiments.measuring import PeakMemory
 from gatas.training.limit import Limit
 from gatas.training.loop import fit_models
@@ -197,7 +197,8 @@ def test_a_recipe_is_for_its_own_data():
 
 
 def test_gatas_is_the_papers_recipe(quick):
-    assert contender("gatas", camps()).config == recipes.recipe("camps")
+    given = contender("gatas", camps())
+    assert isinstance(given, Looped) and given.config == recipes.recipe("camps")
 
 
 def test_memory_is_what_was_taken_at_most():

@@ -13,7 +13,7 @@ from gatas.cli import main
 from gatas.errors import ConfigError
 from gatas.experiments import compare as comparing
 from gatas.experiments import recipes
-from gatas.experiments.baselines.links import LINK_PEERS, runs
+from gatas.experiments.baselines.links import LINK_PEERS, runs, skipgram
 from gatas.experiments.compare import compare, path_of
 from gatas.experiments.compare_table import views
 from gatas.experiments.contenders import LINKS, check_models, contender
@@ -58,7 +58,7 @@ def quick(monkeypatch):
     """Toys by name, and a tiny recipe."""
     toys = {"clubs": clubs(), "camps": camps()}
     monkeypatch.setattr(comparing, "load_dataset", lambda name, _: toys[name])
-    monkeypatch.setattr(runs, "Settings", partial(runs.Settings, num_walks=2))
+    monkeypatch.setattr(runs, "Settings", partial(skipgram.Settings, num_walks=2))
     model = {"num_steps": 2, "sample_size": 5, "num_heads": 1, "node_embedding_size": 4, "pair_hidden_size": 8}
     monkeypatch.setitem(recipes.OWN, "clubs", {"model": model, "training": {"epochs": 2}})
 

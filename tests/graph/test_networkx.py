@@ -1,5 +1,7 @@
 """Graphs of NetworkX, in and out."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -87,7 +89,11 @@ def test_an_empty_graph_is_refused_and_inverse_types_need_directions():
 
 def people(**changed):
     graph = nx.Graph([("ann", "bob"), ("bob", "cid")])
-    columns = {"age": [30, 40, 50], "where": [[0.5, 1.0], [0.0, 2.0], [1.0, 1.0]], "club": ["x", None, "y"]} | changed
+    columns: dict[str, Any] = {
+        "age": [30, 40, 50],
+        "where": [[0.5, 1.0], [0.0, 2.0], [1.0, 1.0]],
+        "club": ["x", None, "y"],
+    } | changed
     for name, values in columns.items():
         for node, value in zip(graph, values, strict=True):
             if value is not None:

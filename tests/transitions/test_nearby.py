@@ -15,8 +15,8 @@ from gatas.transitions.build import Builder
 
 def grown(graph, names, source, kind, target, weight=None):
     result = Grown(graph, names)
-    columns = (np.asarray(column, np.int64) for column in (source, kind, target))
-    result.add(*columns, None if weight is None else np.asarray(weight, np.float32))
+    source, kind, target = (np.asarray(column, np.int64) for column in (source, kind, target))
+    result.add(source, kind, target, None if weight is None else np.asarray(weight, np.float32))
     return result
 
 
@@ -47,7 +47,7 @@ def test_rows_are_those_of_the_joined_graph(most, weighted, seed, kind, limit):
         weight=np.concatenate([graph.weight, new[3]]) if graph.weight is not None else None,
         edge_type_names=names,
     )
-    view = grown(graph, [40, 41, 42], *new[:3], new[3] if weighted else None)
+    view = grown(graph, [40, 41, 42], new[0], new[1], new[2], new[3] if weighted else None)
     assert view.num_edges == joined.num_edges
     source = OnDemand(graph, 3, kind, limit)
     wanted = generator.permutation(43)[:5]
