@@ -49,6 +49,16 @@ def test_digits_are_1797_images_with_ten_labels_per_class():
     assert not (digits.graph.source == digits.graph.neighbour).any()
 
 
+def test_of_digits_that_are_alike_alike_the_first_are_neighbours():
+    digits = load_dataset("digits").graph
+    pixels = (np.asarray(digits.nodes.features) * 16).round().astype(int)
+    for node in (0, 42, 1796):
+        distance = np.square(pixels - pixels[node]).sum(1)
+        order = sorted(set(range(len(pixels))) - {node}, key=lambda other: (distance[other], other))
+        own = digits.neighbour[(digits.source == node) & (digits.edge_type == 0)]
+        assert sorted(own.tolist()) == sorted(order[:7])
+
+
 def test_kinship_has_about_a_thousand_people_with_names(dataset):
     assert (dataset.graph.num_nodes, dataset.graph.num_edges) == (985, 4942)
     assert dataset.graph.edge_type_names == ("parent", "child", "spouse", "sibling")
