@@ -39,6 +39,8 @@ quick: check
 bench: $(READY)
 	$(BIN)/python -m benchmarks.transitions
 	$(BIN)/python -m benchmarks.attend
+	$(BIN)/python -m benchmarks.encoder
+	$(BIN)/python -m benchmarks.training
 
 page:
 	cd web && npm ci && npm run check && npm run build
