@@ -136,7 +136,7 @@ def do_job(
 ) -> dict[str, Any]:
     """Run it, while its progress is shown; an interrupted one says how to go on."""
     try:
-        with engine() as opened, job_progress(str(task.name)) as report:
+        with engine() as opened, job_progress(task.name) as report:
             return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
     except KeyboardInterrupt:
         stderr.print(f"interrupted; what is done is kept in {folder}: the same command goes on from there", soft_wrap=True)

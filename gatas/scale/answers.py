@@ -45,7 +45,9 @@ class AnswersTask:
     batch_size: int = BATCH_SIZE
     device: str = "cpu"
 
-    name = "answers"
+    @property
+    def name(self) -> str:
+        return self.asked
 
     def identity(self) -> dict[str, Any]:
         names = ("about.json", "config.yaml", "weights.safetensors")

@@ -53,7 +53,8 @@ class Outline:
 class Task(Protocol):
     """What is done: a frozen dataclass of plain settings, which travels to workers and into the plan."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def identity(self) -> dict[str, Any]:
         """All that parts depend on, without places."""
