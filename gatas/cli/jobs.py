@@ -26,7 +26,7 @@ RayAddressOption = typer.Option(None, "--ray-address", metavar="ADDRESS", help="
 GpusOption = typer.Option(0.0, "--gpus-per-worker", help="GPUs of each worker; 0.5 lets two share one.")
 SECONDS_BETWEEN_LINES = 5.0
 
-OpenEngine = Callable[[], AbstractContextManager[Engine]]
+Chosen = AbstractContextManager[Engine]
 
 app = typer.Typer(no_args_is_help=True, help="Look at jobs in parts, and go on with them.")
 
@@ -82,11 +82,11 @@ def chosen_engine(
     ray_address: str | None,
     threads: int | None,
     gpus_per_worker: float,
-) -> OpenEngine | None:
-    """How to open the engine that was asked for, if any."""
+) -> Chosen | None:
+    """The engine that was asked for, if any: nothing of it runs yet."""
     if engine is not None:
         settings: dict[str, Any] = {"threads": threads, "gpus_per_worker": gpus_per_worker, "ray_address": ray_address}
-        return lambda: open_engine(engine, workers, **settings)
+        return open_engine(engine, workers, **settings)
     given = {"workers": workers, "parts": parts, "job": job, "ray-address": ray_address, "gpus-per-worker": gpus_per_worker}
     for name, value in given.items():
         if value:
@@ -113,7 +113,7 @@ def answer_all(
     asked: Literal["embeddings", "predictions"],
     run: Path,
     out: Path,
-    engine: OpenEngine,
+    engine: Chosen,
     parts: int | None,
     job: Path | None,
     data_dir: Path | None,
@@ -132,11 +132,11 @@ def answer_all(
 
 
 def do_job(
-    task: Task, folder: Path, out: Path, engine: OpenEngine, parts: int | None, *, keep: bool, overwrite: bool
+    task: Task, folder: Path, out: Path, engine: Chosen, parts: int | None, *, keep: bool, overwrite: bool
 ) -> dict[str, Any]:
     """Run it, while its progress is shown; an interrupted one says how to go on."""
     try:
-        with engine() as opened, job_progress(task.name) as report:
+        with engine as opened, job_progress(task.name) as report:
             return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
     except KeyboardInterrupt:
         stderr.print(f"interrupted; what is done is kept in {folder}: the same command goes on from there", soft_wrap=True)

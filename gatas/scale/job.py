@@ -128,7 +128,12 @@ def run_job(
     """
     folder, out = Path(folder).resolve(), Path(out).resolve()
     with shared(folder) as alone:
-        job = open_job(task, folder, engine, num_parts, attempts, out)
+        try:
+            job = open_job(task, folder, engine, num_parts, attempts, out)
+        except GatasError:
+            if not keep and not folder.joinpath("plan").exists() and alone():
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         run_parts(job, engine, attempts, report)
         written = task.assemble(job, out, overwrite)
         if not keep and alone():
@@ -169,8 +174,10 @@ def key_of(identity: dict[str, Any]) -> str:
 
 
 def read_plan(folder: Path) -> Store:
-    """Every byte of it is checked: all parts rest on it."""
+    """Every byte of it is checked, and of the job's own graph: all parts rest on them."""
     try:
+        if folder.joinpath("graph").exists():
+            open_store(folder / "graph", "graph", verify=True)
         return open_store(folder / "plan", "plan", verify=True)
     except StoreError as error:
         raise JobError(f"{folder} holds no job that can be gone on with: {error}") from error

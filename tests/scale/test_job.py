@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gatas.errors import GatasError, JobError
 from gatas.graph import Graph
-from gatas.scale import open_engine, run_job
+from gatas.scale import State, open_engine, run_job
 from gatas.scale.parts import Part, equal_work, write_part
 from gatas.scale.transitions import TransitionsTask
 from tests.scale.toys import Squares, expected, run, squares
@@ -79,19 +79,19 @@ def test_the_first_writer_of_a_part_wins(tmp_path):
 
 
 def test_a_finished_job_does_nothing_again(tmp_path):
-    task, states = squares(tmp_path), []
+    task, states = squares(tmp_path), list[State]()
     run("serial", task, tmp_path)
     run("serial", task, tmp_path, report=states.append)
     assert len(task.marks()) == 6 and [(state.done, state.total) for state in states] == [(6, 6)]
 
 
 def test_progress_counts_parts_bytes_and_time_left(tmp_path):
-    states = []
+    states: list[State] = []
     run("serial", squares(tmp_path), tmp_path, report=states.append)
     assert [state.done for state in states] == list(range(7)) and states[-1].num_bytes == 240
     assert [round(state.share, 6) for state in states] == [round(n / 6, 6) for n in range(7)]
     assert states[0].seconds_left is None and states[-1].seconds_left == 0
-    assert all(state.seconds_left > 0 for state in states[1:-1])
+    assert all(state.seconds_left for state in states[1:-1])
 
 
 def test_another_task_is_refused_with_the_difference(tmp_path):
@@ -106,10 +106,11 @@ def test_another_number_of_parts_is_refused(tmp_path):
         run("serial", squares(tmp_path), tmp_path, num_parts=5)
 
 
-@pytest.mark.parametrize("name", ["cuts.npy", "manifest.json"])
-def test_a_damaged_plan_is_refused(tmp_path, name):
+@pytest.mark.parametrize("name", ["plan/cuts.npy", "plan/manifest.json", "graph/neighbour.npy"])
+def test_a_damaged_plan_or_graph_is_refused(tmp_path, name):
+    Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "job/graph")
     run("serial", squares(tmp_path), tmp_path)
-    flip(tmp_path / "job/plan" / name)
+    flip(tmp_path / "job" / name)
     with pytest.raises(JobError, match=r"holds no job that can be gone on with: .*damaged"):
         run("serial", squares(tmp_path), tmp_path)
 

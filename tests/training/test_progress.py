@@ -6,7 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
-from gatas.training.progress import Progress, epochs_left, readable_seconds, reporting
+from gatas.training.progress import Progress, epochs_left, reporting
+from gatas.transitions.cost import readable_seconds
 from gatas.training.stopping import EarlyStopping
 
 
