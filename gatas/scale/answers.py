@@ -16,8 +16,8 @@ from gatas.errors import GatasError
 from gatas.graph import Graph, NodeTable
 from gatas.graph.inputs import Ints
 from gatas.graph.storage import Store, open_store, store_fingerprint
-from gatas.inference.embed import SUFFIXES, embed_nodes, embedding_schema, embedding_table, model_fingerprint
-from gatas.inference.files import TABLES, check_suffix, write_matrix, write_tables
+from gatas.inference.embed import embed_nodes, embedding_schema, embedding_table, model_fingerprint
+from gatas.inference.files import write_matrix, write_tables
 from gatas.inference.ids import names_of
 from gatas.inference.predict import Prediction, predict_nodes
 from gatas.inference.view import BATCH_SIZE, View, batches
@@ -105,12 +105,8 @@ class AnswersTask:
                 yield nodes, np.array(store.array("rows")[nodes[0] - part.first : nodes[-1] + 1 - part.first])
 
 
-def check_file(asked: Literal["embeddings", "predictions"], out: Path) -> None:
-    """Before the work, not after it."""
-    check_suffix(out, SUFFIXES if asked == "embeddings" else TABLES)
-
-
 def check_classifies(run: Path) -> None:
+    """Before the work, not after it."""
     if read_run(run)[0]["task"] == "link prediction":
         raise GatasError("the model predicts links, not classes of nodes; of all nodes there are too many. Leave --engine out.")
 

@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from gatas import __version__
 from gatas.errors import GatasError, JobError, StoreError
 from gatas.graph.storage import Store, open_store, write_store
+from gatas.scale.course import Course, Report
 from gatas.scale.engines import Engine
 from gatas.scale.parts import Arrays, Outcome, Part, attempt, equal_work, read_part, write_part
 
@@ -92,22 +92,6 @@ class Job:
 
     def has(self, part: Part) -> bool:
         return (self.folder / "parts" / part.name).exists()
-
-
-@dataclass(frozen=True)
-class State:
-    """How far a job is."""
-
-    done: int
-    total: int
-    failed: int
-    num_bytes: int
-    share: float  # of the estimated work
-    seconds: float
-    seconds_left: float | None  # None: not known yet
-
-
-Report = Callable[[State], None]
 
 
 def run_job(
@@ -234,8 +218,8 @@ def run_parts(job: Job, engine: Engine, attempts: int = ATTEMPTS, report: Report
     """Have all parts done that are not; those that fail `attempts` times are recorded, and the others done all the same."""
     failures = job.folder / "failed.json"
     failures.unlink(missing_ok=True)
-    course = Course(job, report)
-    waiting, running = deque(course.waiting), dict[Future[Outcome], Part]()
+    waiting, running = deque(part for part in job.parts if not job.has(part)), dict[Future[Outcome], Part]()
+    course = Course(dict(zip(job.parts, job.plan.array("seconds").tolist(), strict=True)), waiting, report)
     waiting.rotate(-random.randrange(len(waiting) or 1))  # drivers that share a job begin at different places
     tried, failed, full = Counter[Part](), list[dict[str, Any]](), None
     while running or (waiting and full is None):
@@ -273,36 +257,6 @@ def run_parts(job: Job, engine: Engine, attempts: int = ATTEMPTS, report: Report
 def _record(path: Path, failed: list[dict[str, Any]]) -> None:
     with suppress(OSError):  # the error that is raised says the most of it
         path.write_text(json.dumps(failed, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-class Course:
-    """Counts what is done, and tells."""
-
-    def __init__(self, job: Job, report: Report) -> None:
-        parts, self.report = job.parts, report
-        self.seconds_of = dict(zip(parts, job.plan.array("seconds").tolist(), strict=True))
-        self.waiting = [part for part in parts if not job.has(part)]
-        self.total, self.done, self.failed, self.num_bytes = len(parts), len(parts) - len(self.waiting), 0, 0
-        self.whole = sum(self.seconds_of.values())
-        self.before = self.work = self.whole - sum(self.seconds_of[part] for part in self.waiting)
-        self.started = monotonic()
-        self._say()
-
-    def tell(self, part: Part, num_bytes: int) -> None:
-        self.done += 1
-        self.num_bytes += num_bytes
-        self.work += self.seconds_of[part]
-        self._say()
-
-    def fail(self) -> None:
-        self.failed += 1
-        self._say()
-
-    def _say(self) -> None:
-        seconds, now = monotonic() - self.started, self.work - self.before
-        left = seconds / now * (self.whole - self.work) if now > 0 else None
-        share = self.work / self.whole if self.whole else 1.0
-        self.report(State(self.done, self.total, self.failed, self.num_bytes, share, seconds, left))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import pytest
 
 from gatas.cli.jobs import words_of
 from gatas.graph import Graph
-from gatas.scale.job import State
+from gatas.scale import State
 from tests.inference.conftest import kinship_folder
 from tests.scale.test_same_bytes import digest
 from tests.transitions.test_properties import random_graph
