@@ -7,8 +7,9 @@ GatasError              everything the user can cause; the command line shows it
 ├── TransitionError     transitions that cannot be built or do not hold what was asked for
 │   └── TooLargeError   a table that would not fit in the memory available
 ├── ConfigError         settings that are unknown or out of range
-└── TrainingError       training that cannot start, go on or be resumed
-    └── LostError       a process that trained together with this one is gone, or hangs
+├── TrainingError       training that cannot start, go on or be resumed
+│   └── LostError       a process that trained together with this one is gone, or hangs
+└── JobError            a job in parts that cannot be done, or parts of it that failed
 
 GatasWarning            accepted, but counted and said
 """
@@ -48,6 +49,10 @@ class TrainingError(GatasError):
 
 class LostError(TrainingError):
     """A process that trained together with this one is gone, or hangs; started again, they may go on."""
+
+
+class JobError(GatasError):
+    """A job in parts that cannot be done, or parts of it that failed."""
 
 
 class GatasWarning(UserWarning):

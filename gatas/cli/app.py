@@ -16,6 +16,7 @@ from gatas.cli import (
     explain,
     init,
     inspect,
+    jobs,
     neighbours,
     predict,
     report,
@@ -43,6 +44,7 @@ app.command()(compare.compare)
 app.command()(report.report)
 app.add_typer(transitions.app, name="transitions")
 app.add_typer(configs.app, name="config")
+app.add_typer(jobs.app, name="jobs")
 app.command()(train.train)
 app.command()(evaluate.evaluate)
 app.command()(embed.embed)

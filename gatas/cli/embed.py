@@ -5,6 +5,16 @@ from pathlib import Path
 import typer
 
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.jobs import (
+    EngineOption,
+    GpusOption,
+    JobOption,
+    PartsOption,
+    RayAddressOption,
+    WorkersOption,
+    answer_all,
+    chosen_engine,
+)
 from gatas.cli.output import print_json, progress_bar, stdout
 from gatas.cli.runs import (
     DeviceOption,
@@ -16,7 +26,9 @@ from gatas.cli.runs import (
     RunArgument,
     load_model,
     load_view,
+    refuse_with_engine,
 )
+from gatas.scale import EngineName
 
 
 def embed(
@@ -29,6 +41,12 @@ def embed(
     batch_size: int = typer.Option(256, "--batch-size", min=1, help="Nodes at a time; changes memory, not vectors."),
     data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
+    engine: EngineName | None = EngineOption,
+    workers: int | None = WorkersOption,
+    parts: int | None = PartsOption,
+    job: Path | None = JobOption,
+    ray_address: str | None = RayAddressOption,
+    gpus_per_worker: float = GpusOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Write the representations of all nodes, of some, or of new ones, a batch at a time."""
@@ -36,10 +54,20 @@ def embed(
     from gatas.inference.files import check_suffix
 
     check_suffix(out, SUFFIXES)
+    chosen = chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
+    if chosen is not None:
+        refuse_with_engine(nodes=nodes, new_nodes=new_nodes, new_edges=new_edges)
+        written = answer_all("embeddings", run, out, chosen, parts, job, data_dir, device, batch_size)
+        report(out, written["nodes"], written["size"], written["model"], json)
+        return
     view, ids = load_view(load_model(run, data_dir, device), nodes, new_nodes, new_edges, new_embeddings)
     with progress_bar("embeddings") as progress:
         count = write_embeddings(view, out, ids, batch_size=batch_size, progress=progress)
-    size, fingerprint = view.model.encoder.output_size, model_fingerprint(view.model)
+    report(out, count, view.model.encoder.output_size, model_fingerprint(view.model), json)
+
+
+def report(out: Path, count: int, size: int, fingerprint: str, json: bool) -> None:
+    """What a file holds."""
     if json:
         print_json({"file": str(out), "nodes": count, "size": size, "model": fingerprint})
     else:

@@ -28,8 +28,8 @@ def load_graph(
     data_dir: Path | None,
 ) -> Graph:
     """Read the graph that was named."""
-    path = Path(named)
-    stored, known = path.is_dir(), not path.exists() and named in NAMES
+    path, stored = Path(named), is_stored(named)
+    known = not path.exists() and named in NAMES
     given = [flag for flag, value in (("--nodes", nodes), ("--column", columns), ("--node-column", node_columns),
                                       ("--no-header", not header), ("--inverse", inverse), ("--undirected", undirected))
              if value]  # fmt: skip
@@ -53,6 +53,11 @@ def load_graph(
         inverse=inverse,
         undirected=undirected,
     )
+
+
+def is_stored(named: str) -> bool:
+    """Whether it is the folder of a saved graph."""
+    return Path(named).is_dir()
 
 
 def _column_names(columns: list[str]) -> dict[str, str]:

@@ -6,6 +6,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.jobs import (
+    EngineOption,
+    GpusOption,
+    JobOption,
+    PartsOption,
+    RayAddressOption,
+    WorkersOption,
+    answer_all,
+    chosen_engine,
+)
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stderr, stdout
 from gatas.cli.runs import (
     DeviceOption,
@@ -18,9 +28,11 @@ from gatas.cli.runs import (
     load_model,
     load_view,
     refuse_both,
+    refuse_with_engine,
 )
 from gatas.errors import ConfigError
 from gatas.graph.tables import ids_of
+from gatas.scale import EngineName
 
 if TYPE_CHECKING:
     from gatas.inference import Links, Prediction, View
@@ -46,6 +58,12 @@ def predict(
     new_embeddings: Rule = NewEmbeddingsOption,
     data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
+    engine: EngineName | None = EngineOption,
+    workers: int | None = WorkersOption,
+    parts: int | None = PartsOption,
+    job: Path | None = JobOption,
+    ray_address: str | None = RayAddressOption,
+    gpus_per_worker: float = GpusOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead."""
@@ -58,6 +76,15 @@ def predict(
         raise ConfigError("ids and --nodes were given; expected one of them.")
     if out is not None:
         check_suffix(out, TABLES)
+    chosen = chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
+    if chosen is not None:
+        refuse_with_engine(
+            ids=ids, nodes=nodes, pairs=pairs, source=source, sources=sources, new_nodes=new_nodes, new_edges=new_edges
+        )
+        if out is None:
+            raise ConfigError("--engine writes the classes of all nodes: say into which file, by --out.")
+        report(out, answer_all("predictions", run, out, chosen, parts, job, data_dir, device)["nodes"], json)
+        return
     model = load_model(run, data_dir, device)
     view, wanted = load_view(model, nodes, new_nodes, new_edges, new_embeddings)
     if not isinstance(model, LinkPredictor):

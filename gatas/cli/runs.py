@@ -47,6 +47,14 @@ def load_view(
     return view, ids_of_new(view) if ids is None else ids
 
 
+def refuse_with_engine(**given: Any) -> None:
+    """Engines are for all nodes."""
+    for name, value in given.items():
+        if value:
+            said = "ids" if name == "ids" else f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{said} and --engine were given; engines answer for all nodes of a run. Leave one of them out.")
+
+
 def refuse_both(**given: Any) -> None:
     """Of these options at most one may be given."""
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]

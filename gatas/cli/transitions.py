@@ -14,13 +14,28 @@ from gatas.cli.graphs import (
     NodeColumnOption,
     NodesOption,
     UndirectedOption,
+    is_stored,
     load_graph,
+)
+from gatas.cli.jobs import (
+    EngineOption,
+    GpusOption,
+    JobOption,
+    PartsOption,
+    RayAddressOption,
+    WorkersOption,
+    chosen_engine,
+    do_job,
+    job_folder,
+    kept_graph,
 )
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.errors import StoreError, TransitionError
 from gatas.graph.names import as_number
+from gatas.scale import EngineName
+from gatas.scale.transitions import TransitionsTask
 from gatas.transitions import Row, Transitions, readable_bytes
-from gatas.transitions.build import Kind
+from gatas.transitions.build import Kind, check_settings
 from gatas.transitions.paths import path_name, path_relations
 from gatas.transitions.table import Setting
 
@@ -34,9 +49,15 @@ def build(
     steps: int = typer.Option(3, "--steps", help="C: longest path considered."),
     kind: Kind = typer.Option("walk", "--kind", help="walk: the paper's probabilities; count: shortest walks counted."),
     max_candidates: int | None = typer.Option(None, "--max-candidates", help="Keep the likeliest per node and step."),
-    threads: int | None = typer.Option(None, "--threads", help="Threads; all cores if not given."),
+    threads: int | None = typer.Option(None, "--threads", help="Threads, of each worker; all cores if not given."),
     device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
+    engine: EngineName | None = EngineOption,
+    workers: int | None = WorkersOption,
+    parts: int | None = PartsOption,
+    job: Path | None = JobOption,
+    ray_address: str | None = RayAddressOption,
+    gpus_per_worker: float = GpusOption,
     nodes: Path | None = NodesOption,
     column: list[str] = ColumnOption,
     node_column: list[str] = NodeColumnOption,
@@ -49,14 +70,29 @@ def build(
     """Compute the transitions of every node and store them."""
     if out.exists() and not overwrite:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
-    graph = load_graph(edges, nodes, column, node_column, header, inverse, undirected, data_dir)
+    check_settings(steps, kind, max_candidates, threads)
+    chosen = chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
+    source = (nodes, column, node_column, header, inverse, undirected, data_dir)
+    if chosen is not None:
+        folder = job_folder(job, out)
+        stored = Path(edges) if is_stored(edges) else kept_graph(load_graph(edges, *source), folder)
+        task = TransitionsTask(str(stored.resolve()), steps, kind, max_candidates, device)
+        written = do_job(task, folder, out, chosen, parts, keep=job is not None, overwrite=overwrite)
+        report(out, written["rows"], written["entries"], written["bytes"], json)
+        return
+    graph = load_graph(edges, *source)
     with progress_bar("transitions") as progress:
         table = Transitions.build(graph, steps, kind, None, max_candidates, threads, device=device, progress=progress)
     table.save(out, overwrite=overwrite)
+    report(out, table.num_rows, table.num_entries, table.num_bytes, json)
+
+
+def report(out: Path, rows: int, entries: int, num_bytes: int, json: bool) -> None:
+    """What a store holds."""
     if json:
-        print_json({"folder": str(out), "rows": table.num_rows, "entries": table.num_entries, "bytes": table.num_bytes})
+        print_json({"folder": str(out), "rows": rows, "entries": entries, "bytes": num_bytes})
     else:
-        stdout.print(f"{out}: {table.num_rows:,} rows, {table.num_entries:,} entries, {readable_bytes(table.num_bytes)}")
+        stdout.print(f"{out}: {rows:,} rows, {entries:,} entries, {readable_bytes(num_bytes)}")
 
 
 @app.command()

@@ -20,7 +20,7 @@ import stat
 import tokenize
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -43,6 +43,22 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
+class Streamed:
+    """An array that is written as it comes, in pieces along its first dimension: never whole in memory."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    pieces: Callable[[], Iterable[NDArray[Any]]]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+Written = Mapping[str, NDArray[Any] | Streamed]
+
+
+@dataclass(frozen=True)
 class Store:
     """What a folder holds: read-only arrays by name, and the parameters they were made with."""
 
@@ -61,7 +77,7 @@ class Store:
         return self.arrays[name]
 
 
-def write_store(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any], *, overwrite: bool = False) -> None:
+def write_store(folder: Path, kind: str, arrays: Written, parameters: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Write `arrays` and `parameters` to `folder`, which must not exist unless it is to be overwritten."""
     folder = Path(folder).resolve()
     temporary = folder.with_name(f".{folder.name}.tmp-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
@@ -90,6 +106,15 @@ def open_store(folder: Path, kind: str, *, verify: bool = False) -> Store:
     return Store(folder, arrays, manifest["parameters"])
 
 
+def store_fingerprint(folder: Path, kind: str) -> str:
+    """A hash of what a folder holds, by its manifest alone: the sums of its files are in there."""
+    try:
+        manifest = _read_manifest(Path(folder), kind)
+    except OSError as error:
+        raise StoreError(f"{folder} could not be read: {_reason(error)}.") from error
+    return hashlib.sha256(_canonical(manifest)).hexdigest()
+
+
 def fingerprint(arrays: Arrays, parameters: Mapping[str, Any]) -> str:
     """A hash of content: equal for equal graphs, wherever they are kept."""
     digest = hashlib.sha256(_canonical(dict(parameters)))
@@ -111,13 +136,13 @@ class _Hashed:
         return self.file.write(data)
 
 
-def _fill(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any]) -> None:
+def _fill(folder: Path, kind: str, arrays: Written, parameters: Mapping[str, Any]) -> None:
     files = {}
     for name, array in arrays.items():
         assert FILE_NAME.fullmatch(f"{name}.npy") and array.dtype.name in DTYPES, name
         with (folder / f"{name}.npy").open("wb") as file:
             hashed = _Hashed(file)
-            np.lib.format.write_array(hashed, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+            _write_array(hashed, array)
             _sync(file)
             size = file.tell()
         files[f"{name}.npy"] = {
@@ -132,6 +157,16 @@ def _fill(folder: Path, kind: str, arrays: Arrays, parameters: Mapping[str, Any]
         file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
         _sync(file)
     _sync_folder(folder)
+
+
+def _write_array(file: _Hashed, array: NDArray[Any] | Streamed) -> None:
+    if not isinstance(array, Streamed):
+        np.lib.format.write_array(file, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+        return
+    descr = np.lib.format.dtype_to_descr(array.dtype)
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": array.shape})
+    size = sum(file.write(np.ascontiguousarray(piece, array.dtype).tobytes()) for piece in array.pieces())
+    assert size == array.nbytes, (size, array.nbytes)
 
 
 def _check_target(folder: Path, overwrite: bool) -> None:
@@ -179,7 +214,7 @@ def _leftovers(folder: Path) -> list[Path]:
     return sorted(folder.parent.glob(f".{glob.escape(folder.name)}.tmp-*"), reverse=True)  # the old one first
 
 
-def _check_space(parent: Path, arrays: Arrays) -> None:
+def _check_space(parent: Path, arrays: Written) -> None:
     needed = sum(array.nbytes for array in arrays.values())
     free = shutil.disk_usage(parent).free
     if needed > free:

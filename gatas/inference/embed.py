@@ -1,7 +1,6 @@
 """`embed`: representations of nodes, as an array or as a file; and the fingerprint of what made them."""
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,8 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
+from gatas.graph import Graph
+from gatas.graph.grown import Grown
 from gatas.graph.inputs import Ints
 from gatas.graph.saved import graph_fingerprint
 from gatas.inference.files import Progress, check_suffix, counted, write_matrix, write_tables
@@ -62,25 +63,37 @@ def write_embeddings(
         rows = (_embedded(view, batch) for batch in batches(nodes, batch_size))
         write_matrix(path, (len(nodes), size), counted(rows, len(nodes), progress))
     else:
-        schema = embedding_schema(view, size)
-        write_tables(path, schema, counted(_tables(view, nodes, batch_size, schema), len(nodes), progress))
+        schema = embedding_schema(view.graph, size, model_fingerprint(view.model))
+        tables = (embedding_table(view.graph, batch, _embedded(view, batch), schema) for batch in batches(nodes, batch_size))
+        write_tables(path, schema, counted(tables, len(nodes), progress))
     return len(nodes)
 
 
-def embedding_schema(view: View, size: int) -> Any:
+def embedding_schema(graph: Graph | Grown, size: int, fingerprint: str) -> Any:
     """Columns of a file of embeddings."""
     fields = {
-        "id": names_of(view.graph, np.zeros(1, np.int64)).type,
+        "id": names_of(graph, np.zeros(1, np.int64)).type,
         "embedding": pa.list_(pa.float32(), size),
         "model": pa.dictionary(pa.int32(), pa.string()),
     }
-    return pa.schema(fields, metadata={FINGERPRINT: model_fingerprint(view.model)})
+    return pa.schema(fields, metadata={FINGERPRINT: fingerprint})
 
 
-def model_fingerprint(model: Model) -> str:
-    """A hash of all that answers depend on: graph, features, settings and weights."""
+def embedding_table(graph: Graph | Grown, nodes: Ints, rows: NDArray[np.float32], schema: Any) -> Any:
+    """A batch of them."""
+    fingerprint = schema.metadata[FINGERPRINT.encode()].decode()
+    columns = [
+        names_of(graph, nodes),
+        pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1]),
+        pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(nodes), np.int32)), [fingerprint]),
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def model_fingerprint(model: Model, graph: str | None = None) -> str:
+    """A hash of all that answers depend on: graph (whose own may be given), features, settings and weights."""
     asked = f"{model.config.model_dump_json()} {model.answer_mode} {model.answer_draws} {model.names}"
-    digest = hashlib.sha256(f"{graph_fingerprint(model.graph)} {asked}".encode())
+    digest = hashlib.sha256(f"{graph or graph_fingerprint(model.graph)} {asked}".encode())
     state = {**model.state_dict(), **({} if model.features is None else {"features": model.features})}
     for name, tensor in sorted(state.items()):
         if name not in ("sampler.draws", "encoder.passes"):  # counters of training, which answers do not depend on
@@ -99,15 +112,3 @@ def _embedded(view: View, nodes: Ints) -> NDArray[np.float32]:
     found = torch.stack([view.represent(nodes, draw) for draw in view.draws]).mean(0)
     rows: NDArray[np.float32] = found.float().cpu().numpy()
     return rows
-
-
-def _tables(view: View, nodes: Ints, batch_size: int, schema: Any) -> Iterator[Any]:
-    fingerprint = schema.metadata[FINGERPRINT.encode()].decode()
-    for batch in batches(nodes, batch_size):
-        rows = _embedded(view, batch)
-        columns = [
-            names_of(view.graph, batch),
-            pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1]),
-            pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(batch), np.int32)), [fingerprint]),
-        ]
-        yield pa.table(columns, schema=schema)

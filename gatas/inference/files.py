@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +35,7 @@ def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file under a temporary name, which gets its own when all of it is on the disk."""
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.tmp-{uuid4().hex}")  # in containers all may have one process id
     try:
         with temporary.open("wb") as file:
             yield file

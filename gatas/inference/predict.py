@@ -48,7 +48,7 @@ class Prediction:
 def predict(asked: Model | View, ids: Any, *, batch_size: int = BATCH_SIZE) -> Prediction:
     """Classes and their probabilities, of nodes by their ids."""
     view = as_view(asked)
-    _check_classifies(view.model)
+    check_classifies(view.model)
     return predict_nodes(view, nodes_of(view.graph, ids), batch_size)
 
 
@@ -57,7 +57,7 @@ def write_predictions(
 ) -> int:
     """Write the classes of all nodes, or of some, as Parquet, CSV or JSON; gives their number."""
     path, view = Path(path), as_view(asked)
-    _check_classifies(view.model)
+    check_classifies(view.model)
     check_suffix(path, TABLES)
     nodes = all_nodes(view.graph) if ids is None else nodes_of(view.graph, ids)
     tables = (predict_nodes(view, batch).table() for batch in batches(nodes))
@@ -65,7 +65,8 @@ def write_predictions(
     return len(nodes)
 
 
-def _check_classifies(model: Model) -> None:
+def check_classifies(model: Model) -> None:
+    """Of a model of links, classes cannot be asked for."""
     if not isinstance(model, NodeClassifier):
         raise GatasError("the model predicts links, not classes of nodes. Ask for links: predict_links, --pairs or --source.")
 

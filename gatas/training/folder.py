@@ -27,6 +27,7 @@ from gatas.training.checkpoint import write_whole
 from gatas.training.config import TrainingConfig, load_config
 from gatas.training.plots import curve_plot, depth_plot
 from gatas.training.run import Run, Runs
+from gatas.transitions import TransitionSource
 
 ENCODING = "encoding.json"
 FORMAT = 1
@@ -90,22 +91,39 @@ def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | 
     """The model of a finished run. Its data is loaded by name or from its files, unless given; it must be that trained on."""
     folder = Path(folder)
     about, weights = read_run(folder)
-    name, seed, trained_on = about["data"], about["seed"], about["graph"]
-    config = load_config(folder / "config.yaml")
+    return assembled(folder, about, weights, trained_on(folder, about, dataset, data_dir))
+
+
+def trained_on(
+    folder: Path, about: dict[str, Any], dataset: Dataset | None = None, data_dir: str | Path | None = None
+) -> Dataset:
+    """The data of a run, by name or from its files, unless it is given; what it was not trained on is refused."""
     if dataset is None:
         try:
             with warnings.catch_warnings(action="ignore", category=GatasWarning):  # said when it was trained
-                dataset = open_dataset(config.data, data_dir)
+                dataset = open_dataset(load_config(folder / "config.yaml").data, data_dir)
         except GatasError as error:
             raise TrainingError(f"the data of {folder} is not at hand: {error} Or pass it as dataset.") from None
     found = graph_fingerprint(dataset.graph)
-    if found != trained_on:
+    if found != about["graph"]:
         raise TrainingError(
-            f"{folder} was trained on another graph: {name} with fingerprint {trained_on[:12]}, but "
+            f"{folder} was trained on another graph: {about['data']} with fingerprint {about['graph'][:12]}, but "
             f"{dataset.name} has {found[:12]}. Give the data set that it was trained on."
         )
+    return dataset
+
+
+def assembled(
+    folder: Path,
+    about: dict[str, Any],
+    weights: dict[str, Tensor],
+    dataset: Dataset,
+    transitions: TransitionSource | None = None,
+) -> Model:
+    """The model of a run over its data and, where they exist already, its transitions."""
+    config = load_config(folder / "config.yaml")
     kind = LinkPredictor if dataset.task == "link prediction" else NodeClassifier
-    model = kind(dataset, seed=seed, **config.model.model_dump())
+    model = kind(dataset, transitions=transitions, seed=about["seed"], **config.model.model_dump())
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -126,7 +144,7 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if (written := about.get("format", FORMAT)) != FORMAT:
             raise TrainingError(f"{folder} has format {written!r}; this version of gatas reads format {FORMAT}. Update gatas.")
         weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
-        return {name: about[name] for name in ("data", "seed", "graph")}, weights
+        return {name: about[name] for name in ("data", "seed", "graph", "task", "names")}, weights
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
 

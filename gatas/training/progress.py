@@ -14,6 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from gatas.transitions.cost import readable_seconds
+
 Entry = dict[str, Any]
 Report = Callable[[Entry], None]
 SECONDS_BETWEEN_LINES = 5.0
@@ -123,10 +125,3 @@ def epochs_left(entry: Entry) -> tuple[int, int]:
     if not waiting:
         return 0, 0
     return min(most, max(waiting) + stopping.patience - epoch), most
-
-
-def readable_seconds(seconds: float) -> str:
-    """`1:02:03`, or `2:03`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -68,13 +68,21 @@ class Rows:
 class Builder:
     """A graph made ready for walking: builds the rows of any targets."""
 
-    def __init__(self, graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None, num_threads: int | None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        num_steps: int,
+        kind: Kind,
+        max_candidates: int | None,
+        num_threads: int | None,
+        adjacency: kernels.Adjacency | None = None,  # where it was made before
+    ) -> None:
         self.graph = graph
         self.num_steps = num_steps
         self.max_candidates = max_candidates
         self.num_threads = num_threads or available_threads()
         self.path_dtype = path_dtype(graph.num_relations, num_steps)
-        self.adjacency = adjacency_in_runs(graph, kind)
+        self.adjacency = adjacency or adjacency_in_runs(graph, kind)
 
     def rows(self, targets: Ints, cost: Cost, progress: Progress | None = None) -> Rows:
         """Count, allocate, fill. Refuses what would not fit, before and after counting."""
@@ -168,10 +176,11 @@ def adjacency_in_runs(graph: Graph, kind: Kind) -> kernels.Adjacency:
     return kernels.Adjacency(
         neighbour=graph.neighbour,
         weight=frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight,
-        run_indptr=np.concatenate([[0], np.cumsum(runs_per_node)]).astype(np.int64),
-        run_type=graph.edge_type[first].astype(np.int32),
-        run_start=np.concatenate([first, [graph.num_edges]]).astype(np.int64),
-        scale=np.ones(graph.num_nodes) if kind == "count" else inverse_degree(graph),
+        # read-only as mapped ones are, so that kernels are compiled once for both
+        run_indptr=frozen(np.concatenate([[0], np.cumsum(runs_per_node)]).astype(np.int64)),
+        run_type=frozen(graph.edge_type[first].astype(np.int32)),
+        run_start=frozen(np.concatenate([first, [graph.num_edges]]).astype(np.int64)),
+        scale=frozen(np.ones(graph.num_nodes) if kind == "count" else inverse_degree(graph)),
         num_relations=graph.num_relations,
     )
 

@@ -121,3 +121,10 @@ def readable_bytes(count: float) -> str:
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
         count /= 1024
     raise AssertionError
+
+
+def readable_seconds(seconds: float) -> str:
+    """`1:02:03`, or `2:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

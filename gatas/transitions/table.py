@@ -133,7 +133,7 @@ class Transitions:
         check_settings(setting.num_steps, setting.kind, setting.max_candidates)
         shards = []
         for number in range(as_count(store.parameter("num_shards"), "num_shards")):
-            part = [store.array(f"{_shard_name(number)}-{column}") for column in COLUMNS]
+            part = [store.array(shard_column(number, column)) for column in COLUMNS]
             shards.append(_checked_shard(Rows(setting.num_steps, *part), store.folder, number))
         table = cls(setting, tuple(shards), store.arrays.get("targets"))
         expected = setting.num_nodes if table.targets is None else len(table.targets)
@@ -146,23 +146,12 @@ class Transitions:
         setting = self.setting
         pieces = [piece for shard in self.shards for piece in _cut(shard, shard_entries)]
         arrays = {
-            f"{_shard_name(number)}-{column}": getattr(piece, column)
-            for number, piece in enumerate(pieces)
-            for column in COLUMNS
+            shard_column(number, column): getattr(piece, column) for number, piece in enumerate(pieces) for column in COLUMNS
         }
         arrays |= name_arrays(setting.node_names)
         if self.targets is not None:
             arrays["targets"] = self.targets
-        parameters = {
-            "num_nodes": setting.num_nodes,
-            "num_steps": setting.num_steps,
-            "kind": setting.kind,
-            "max_candidates": setting.max_candidates,
-            "relation_names": list(setting.relation_names),
-            "graph_fingerprint": setting.graph_fingerprint,
-            "num_shards": len(pieces),
-        }
-        write_store(Path(folder), "transitions", arrays, parameters, overwrite=overwrite)
+        write_store(Path(folder), "transitions", arrays, parameters_of(setting, len(pieces)), overwrite=overwrite)
 
     @property
     def num_rows(self) -> int:
@@ -221,9 +210,9 @@ class OnDemand:
     ) -> None:
         check_settings(num_steps, kind, max_candidates, num_threads)
         self.setting = Setting.of(graph, num_steps, kind, max_candidates)
-        self._builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
-        self._walks = count_walks(graph, num_steps).astype(np.float32)
-        self._entry_bytes = entry_bytes(graph.num_relations, num_steps)
+        self.builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
+        self.walks = count_walks(graph, num_steps).astype(np.float32)
+        self.entry_bytes = entry_bytes(graph.num_relations, num_steps)
 
     def row(self, target: int) -> Row:
         """The candidates of one node."""
@@ -232,10 +221,23 @@ class OnDemand:
     def rows(self, targets: Any) -> Rows:
         """The candidates of several nodes, in the order asked for, which may repeat."""
         wanted = checked_targets(targets, self.setting.num_nodes)
-        return self._builder.rows(wanted, walks_cost(self._walks[wanted], self.setting.max_candidates, self._entry_bytes))
+        return self.builder.rows(wanted, walks_cost(self.walks[wanted], self.setting.max_candidates, self.entry_bytes))
 
 
 COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")
+
+
+def parameters_of(setting: Setting, num_shards: int) -> dict[str, Any]:
+    """What stands beside a stored table."""
+    return {
+        "num_nodes": setting.num_nodes,
+        "num_steps": setting.num_steps,
+        "kind": setting.kind,
+        "max_candidates": setting.max_candidates,
+        "relation_names": list(setting.relation_names),
+        "graph_fingerprint": setting.graph_fingerprint,
+        "num_shards": num_shards,
+    }
 
 
 def only_row(rows: Rows) -> Row:
@@ -319,8 +321,9 @@ def _cut(rows: Rows, shard_entries: int) -> list[Rows]:
     return pieces
 
 
-def _shard_name(number: int) -> str:
-    return f"shard-{number:05d}"
+def shard_column(number: int, column: str) -> str:
+    """The name of a stored array."""
+    return f"shard-{number:05d}-{column}"
 
 
 def _checked_shard(rows: Rows, folder: Path, number: int) -> Rows:

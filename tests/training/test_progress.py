@@ -6,8 +6,9 @@ import re
 import pytest
 from rich.console import Console
 
-from gatas.training.progress import Progress, epochs_left, readable_seconds, reporting
+from gatas.training.progress import Progress, epochs_left, reporting
 from gatas.training.stopping import EarlyStopping
+from gatas.transitions.cost import readable_seconds
 
 
 def entry(epoch, *, epochs=100, patience=10, best=None, last=-1, seeds=(0,), **more):

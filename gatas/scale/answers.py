@@ -1,0 +1,149 @@
+"""What a run says of all nodes, embeddings or classes: parts are rows, the whole is the file that one process would write."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gatas.datasets import Dataset
+from gatas.errors import GatasError
+from gatas.graph import Graph, NodeTable
+from gatas.graph.inputs import Ints
+from gatas.graph.storage import Store, open_store, store_fingerprint
+from gatas.inference.embed import embed_nodes, embedding_schema, embedding_table, model_fingerprint
+from gatas.inference.files import write_matrix, write_tables
+from gatas.inference.ids import names_of
+from gatas.inference.predict import Prediction, predict_nodes
+from gatas.inference.view import BATCH_SIZE, View, batches
+from gatas.nn.ablations import ABLATIONS
+from gatas.scale.job import Job, Outline
+from gatas.scale.parts import Arrays, Part
+from gatas.scale.transitions import WALKS_PER_SECOND
+from gatas.training import load_config
+from gatas.training.folder import assembled, read_run, trained_on
+from gatas.training.loop import chosen_device
+from gatas.transitions import OnDemand
+from gatas.transitions.prepared import Prepared, prepared
+
+NEIGHBOUR_SECONDS = 3e-6
+"""To look at one neighbour of a node, about."""
+
+
+@dataclass(frozen=True)
+class AnswersTask:
+    """What a run's model says of every node of the graph that it was trained on, which lies in a store."""
+
+    asked: Literal["embeddings", "predictions"]
+    run: str
+    graph: str
+    batch_size: int = BATCH_SIZE
+    device: str = "cpu"
+
+    @property
+    def name(self) -> str:
+        return self.asked
+
+    def identity(self) -> dict[str, Any]:
+        names = ("about.json", "config.yaml", "weights.safetensors")
+        return {
+            "task": self.asked,
+            "graph": store_fingerprint(Path(self.graph), "graph"),
+            "run": [hashlib.sha256(Path(self.run, name).read_bytes()).hexdigest() for name in names],
+            "batch_size": self.batch_size,
+            "device": self.device,
+        }
+
+    def outline(self) -> Outline:
+        run = Path(self.run)
+        (about, weights), config = read_run(run), load_config(run / "config.yaml").model
+        graph = Graph.open(self.graph)
+        steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
+        source = OnDemand(graph, steps, config.transition_kind, config.max_candidates)
+        arrays, parameters = prepared(source)
+        view = View(assembled(run, about, weights, _dataset(graph, about), source))
+        size = view.model.encoder.output_size if self.asked == "embeddings" else len(view.model.names)
+        parameters |= {"model": model_fingerprint(view.model, about["graph"]), "size": size, "about": about}
+        walks = source.walks.sum(axis=1, dtype=np.float64)
+        seconds = walks / WALKS_PER_SECOND + NEIGHBOUR_SECONDS * np.minimum(walks, config.sample_size)
+        return Outline(seconds, 4.0 * size * graph.num_nodes, self.batch_size, arrays, parameters)
+
+    def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
+        view, nodes = _view(self, job.folder, job.key, threads), np.arange(part.first, part.last)
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            if self.asked == "embeddings":
+                return {"rows": embed_nodes(view, nodes, self.batch_size)}
+            return {"rows": predict_nodes(view, nodes, self.batch_size).probabilities}
+        finally:
+            torch.set_num_threads(before)
+
+    def assemble(self, job: Job, out: Path, overwrite: bool) -> dict[str, Any]:
+        graph, plan = Graph.open(self.graph), job.plan
+        size, model = plan.parameter("size"), plan.parameter("model")
+        if out.suffix.lower() == ".npy":
+            write_matrix(out, (graph.num_nodes, size), (rows for _, rows in self._batches(job)))
+        elif self.asked == "embeddings":
+            schema = embedding_schema(graph, size, model)
+            write_tables(out, schema, (embedding_table(graph, nodes, rows, schema) for nodes, rows in self._batches(job)))
+        else:
+            tables = (_predictions(graph, plan, nodes, rows) for nodes, rows in self._batches(job))
+            schema = _predictions(graph, plan, np.empty(0, np.int64), np.empty((0, size), np.float32)).schema
+            write_tables(out, schema, tables)
+        return {"nodes": graph.num_nodes, "size": size, "model": model}
+
+    def _batches(self, job: Job) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
+        """Nodes and their rows, in the batches of one process: parts are of whole ones."""
+        for part, store in zip(job.parts, job.stores, strict=True):
+            for nodes in batches(np.arange(part.first, part.last), self.batch_size):
+                yield nodes, np.array(store.array("rows")[nodes[0] - part.first : nodes[-1] + 1 - part.first])
+
+
+def check_classifies(run: Path) -> None:
+    """Before the work, not after it."""
+    if read_run(run)[0]["task"] == "link prediction":
+        raise GatasError("the model predicts links, not classes of nodes; of all nodes there are too many. Leave --engine out.")
+
+
+def store_data(run: Path, folder: Path, data_dir: Path | None = None) -> None:
+    """Keep what answers depend on of a run's data as a graph, which workers map, unless it is there."""
+    if folder.exists():
+        return
+    dataset = trained_on(run, read_run(run)[0], data_dir=data_dir)
+    known = dataset.graph.nodes
+    nodes = NodeTable(
+        dataset.graph.num_nodes,
+        features=dataset.features,
+        labels=dataset.labels,
+        class_names=dataset.names if dataset.labels is not None else (),
+        node_type=known.node_type,
+        node_type_names=known.node_type_names,
+    )
+    replace(dataset.graph, nodes=nodes).save(folder)
+
+
+def _dataset(graph: Graph, about: dict[str, Any]) -> Dataset:
+    """Without splits: nothing is learned or measured."""
+    nodes = graph.nodes
+    return Dataset(about["data"], graph, nodes.features, nodes.labels, {}, about["task"], tuple(about["names"]))
+
+
+@lru_cache(maxsize=1)
+def _view(task: AnswersTask, folder: Path, key: str, threads: int) -> View:
+    """The model over what all parts share, mapped once in a process."""
+    plan, graph = open_store(folder / "plan", "plan"), Graph.open(task.graph)
+    about, weights = read_run(Path(task.run))
+    model = assembled(Path(task.run), about, weights, _dataset(graph, about), Prepared(graph, plan, threads))
+    return View(model.to(chosen_device(task.device)))
+
+
+def _predictions(graph: Graph, plan: Store, nodes: Ints, rows: NDArray[np.float32]) -> Any:
+    about = plan.parameter("about")
+    several = about["task"] == "multi-label node classification"
+    return Prediction(names_of(graph, nodes), tuple(about["names"]), rows, several).table()

@@ -1,0 +1,280 @@
+"""A job: a folder with a plan and the parts that are done, a driver that has the others done, and then the whole.
+
+folder/plan/          manifest with the task, its settings and its key; cuts between parts, and what all parts share
+folder/graph/         the graph, where it was not stored before
+folder/parts/0…-0…/   a range of nodes each, whole or not there
+folder/failed.json    parts that failed too often in the last run, with their tracebacks
+"""
+
+import fcntl
+import hashlib
+import json
+import random
+import shutil
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from gatas import __version__
+from gatas.errors import GatasError, JobError, StoreError
+from gatas.graph.storage import Store, open_store, write_store
+from gatas.scale.course import Course, Report
+from gatas.scale.engines import Engine
+from gatas.scale.parts import Arrays, Outcome, Part, attempt, equal_work, read_part, write_part
+
+FORMAT = 1
+"""Of plans and parts: those of another are never mixed in."""
+ATTEMPTS = 3
+PART_BYTES = 512 << 20
+PART_SECONDS = 60
+"""Parts are not larger, about, unless so many are asked for."""
+PARTS_PER_WORKER = 4
+"""At least, so that workers end at about the same time."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a task has to say before it is cut into parts."""
+
+    seconds: Any  # (N,) estimated, of one thread
+    num_bytes: float
+    multiple: int  # of so many nodes parts are
+    arrays: Arrays
+    parameters: dict[str, Any]
+
+
+class Task(Protocol):
+    """What is done: a frozen dataclass of plain settings, which travels to workers and into the plan."""
+
+    @property
+    def name(self) -> str: ...
+
+    def identity(self) -> dict[str, Any]:
+        """All that parts depend on, without places."""
+
+    def outline(self) -> Outline:
+        """In a worker, once."""
+
+    def arrays(self, job: "Job", part: Part, threads: int) -> Arrays:
+        """In a worker: a part, as a function of the job and the range."""
+
+    def assemble(self, job: "Job", out: Path, overwrite: bool) -> dict[str, Any]:
+        """Write the whole, a piece at a time, from parts in their order; says what was written."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task that was planned, in its folder."""
+
+    folder: Path
+    task: Task
+    key: str
+    plan: Store
+
+    @property
+    def parts(self) -> list[Part]:
+        return [Part(first, last) for first, last in pairwise(self.plan.array("cuts").tolist())]
+
+    @property
+    def stores(self) -> Iterator[Store]:
+        """Of all parts, in their order, one after another: a process may not open all files at once."""
+        return (self.read(part) for part in self.parts)
+
+    def read(self, part: Part, *, verify: bool = False) -> Store:
+        return read_part(self.folder / "parts", self.key, part, verify=verify)
+
+    def has(self, part: Part) -> bool:
+        return (self.folder / "parts" / part.name).exists()
+
+
+def run_job(
+    task: Task,
+    folder: str | Path,
+    out: str | Path,
+    engine: Engine,
+    *,
+    num_parts: int | None = None,
+    attempts: int = ATTEMPTS,
+    overwrite: bool = False,
+    keep: bool = True,
+    report: Report = lambda state: None,
+) -> dict[str, Any]:
+    """Do what of a job is not done yet, and write the whole to `out`; without `keep` the folder is removed at the end.
+
+    Any number of drivers may be at one job, on one disk: they share the work, and what one of them has done stays.
+    """
+    folder, out = Path(folder).resolve(), Path(out).resolve()
+    with shared(folder) as alone:
+        try:
+            job = open_job(task, folder, engine, num_parts, attempts, out)
+        except GatasError:
+            if not keep and not folder.joinpath("plan").exists() and alone():
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        run_parts(job, engine, attempts, report)
+        written = task.assemble(job, out, overwrite)
+        if not keep and alone():
+            shutil.rmtree(folder, ignore_errors=True)
+    return written
+
+
+def open_job(
+    task: Task, folder: Path, engine: Engine, num_parts: int | None = None, attempts: int = ATTEMPTS, out: Path | None = None
+) -> Job:
+    """The job that is in a folder, verified and found to be of this very task; or a new one, planned by a worker."""
+    key = key_of(task.identity())
+    if not folder.joinpath("plan").exists():
+        for _ in range(attempts):  # workers die of many causes
+            outcome = outcome_of(engine.submit(attempt, _write_plan, task, folder, out, num_parts, engine.num_workers))
+            if outcome.foreseen or not outcome.error:
+                break
+        if outcome.error:
+            raise GatasError(outcome.error) if outcome.foreseen else JobError(f"no plan could be made: {outcome.error}")
+        return Job(folder, task, key, open_store(folder / "plan", "plan"))
+    plan = read_plan(folder)
+    if plan.parameter("key") != key:
+        theirs, ours = plan.parameter("identity"), task.identity() | {"gatas": __version__}
+        differing = [f"{name} ({theirs.get(name)!r} there, {value!r} here)" for name, value in ours.items()
+                     if theirs.get(name) != value]  # fmt: skip
+        raise JobError(f"{folder} is of another job: it differs in {', '.join(differing)}. Choose another, or remove it.")
+    if num_parts is not None and num_parts != len(plan.array("cuts")) - 1:
+        found = len(plan.array("cuts")) - 1
+        raise JobError(f"{folder} is cut into {found} parts, not {num_parts}. Leave --parts out, or choose another folder.")
+    job = Job(folder, task, key, plan)
+    remove_damaged(job)
+    return job
+
+
+def key_of(identity: dict[str, Any]) -> str:
+    content = {"format": FORMAT, "gatas": __version__, **identity}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read_plan(folder: Path) -> Store:
+    """Every byte of it is checked, and of the job's own graph: all parts rest on them."""
+    try:
+        if folder.joinpath("graph").exists():
+            open_store(folder / "graph", "graph", verify=True)
+        return open_store(folder / "plan", "plan", verify=True)
+    except StoreError as error:
+        raise JobError(f"{folder} holds no job that can be gone on with: {error}") from error
+
+
+def remove_damaged(job: Job) -> None:
+    """Check every byte of the parts that are there; what is damaged is done again."""
+    for part in filter(job.has, job.parts):
+        try:
+            job.read(part, verify=True)
+        except StoreError:
+            shutil.rmtree(job.folder / "parts" / part.name)
+
+
+def _write_plan(task: Task, folder: Path, out: Path | None, num_parts: int | None, num_workers: int) -> int:
+    outline = task.outline()
+    seconds = np.asarray(outline.seconds, np.float64)
+    needed = max(outline.num_bytes / PART_BYTES, seconds.sum() / PART_SECONDS, PARTS_PER_WORKER * num_workers)
+    cuts = equal_work(seconds, num_parts or int(np.ceil(needed)), outline.multiple)
+    arrays = {"cuts": cuts, "seconds": np.add.reduceat(seconds, cuts[:-1]), **outline.arrays}
+    parameters = {
+        "key": key_of(task.identity()),
+        "task": task.name,
+        "settings": asdict(task),  # type: ignore[call-overload]
+        "identity": task.identity() | {"gatas": __version__},
+        "out": None if out is None else str(out),
+        **outline.parameters,
+    }
+    try:
+        write_store(folder / "plan", "plan", arrays, parameters)
+    except StoreError:
+        if not folder.joinpath("plan").exists():  # another driver may have been quicker
+            raise
+    return 0
+
+
+def do_part(job_folder: Path, task: Task, key: str, part: Part, threads: int) -> int:
+    """In a worker."""
+    job = Job(job_folder, task, key, open_store(job_folder / "plan", "plan"))
+    if job.has(part):
+        return 0
+    return write_part(job_folder / "parts", key, part, task.arrays(job, part, threads))
+
+
+def outcome_of(future: Future[Outcome]) -> Outcome:
+    """What a call gave; if its worker died, that."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    return Outcome(error=f"a worker died ({type(error).__name__})", traceback=f"{type(error).__name__}: {error}")
+
+
+def run_parts(job: Job, engine: Engine, attempts: int = ATTEMPTS, report: Report = lambda state: None) -> None:
+    """Have all parts done that are not; those that fail `attempts` times are recorded, and the others done all the same."""
+    failures = job.folder / "failed.json"
+    failures.unlink(missing_ok=True)
+    waiting, running = deque(part for part in job.parts if not job.has(part)), dict[Future[Outcome], Part]()
+    course = Course(dict(zip(job.parts, job.plan.array("seconds").tolist(), strict=True)), waiting, report)
+    waiting.rotate(-random.randrange(len(waiting) or 1))  # drivers that share a job begin at different places
+    tried, failed, full = Counter[Part](), list[dict[str, Any]](), None
+    while running or (waiting and full is None):
+        while waiting and full is None and len(running) < engine.num_workers:
+            part = waiting.popleft()
+            if job.has(part):  # done by another driver
+                course.tell(part, 0)
+            else:
+                running[engine.submit(attempt, do_part, job.folder, job.task, job.key, part, engine.threads)] = part
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            part, outcome = running.pop(future), outcome_of(future)
+            if not outcome.error:
+                course.tell(part, outcome.num_bytes)
+                continue
+            tried[part] += 1
+            if outcome.full:
+                full = outcome
+            elif tried[part] < attempts:
+                waiting.append(part)
+            else:
+                failed.append({"first": part.first, "last": part.last, "attempts": attempts, "error": outcome.error,
+                               "traceback": outcome.traceback})  # fmt: skip
+                course.fail()
+    if failed:
+        _record(failures, failed)
+    if full is not None:
+        raise JobError(f"{full.error} {course.done} of {course.total} parts are done and kept: make room, and run it again.")
+    if failed:
+        raise JobError(
+            f"{len(failed)} of {course.total} parts failed {attempts} times; the first: {failed[0]['error']} Tracebacks are in "
+            f"{failures}. The other parts are kept: run it again to try these once more."
+        )
+
+
+def _record(path: Path, failed: list[dict[str, Any]]) -> None:
+    with suppress(OSError):  # the error that is raised says the most of it
+        path.write_text(json.dumps(failed, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def shared(folder: Path) -> Iterator[Callable[[], bool]]:
+    """Be one of a job's drivers; gives a function that says whether there is no other any more."""
+    try:
+        folder.joinpath("parts").mkdir(parents=True, exist_ok=True)
+        lock = folder.joinpath(".lock").open("w")
+    except OSError as error:
+        raise JobError(f"{folder} cannot be written to ({error.strerror}). Choose another folder.") from error
+
+    def locked(how: int) -> bool:
+        try:
+            fcntl.flock(lock, how | fcntl.LOCK_NB)
+        except OSError:  # another has it, or the disk knows no locks
+            return False
+        return True
+
+    with lock:
+        locked(fcntl.LOCK_SH)
+        yield lambda: locked(fcntl.LOCK_EX)

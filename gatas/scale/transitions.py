@@ -1,0 +1,168 @@
+"""The transitions of all nodes: parts are rows, the whole is the store that one process would write."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.errors import StoreError
+from gatas.graph import Graph
+from gatas.graph.saved import name_arrays
+from gatas.graph.storage import Streamed, open_store, store_fingerprint, write_store
+from gatas.scale.job import Job, Outline
+from gatas.scale.parts import Arrays, Part
+from gatas.transitions import OnDemand
+from gatas.transitions.build import Kind
+from gatas.transitions.cost import walks_cost
+from gatas.transitions.prepared import Prepared, prepared
+from gatas.transitions.table import COLUMNS, SHARD_ENTRIES, parameters_of, shard_column
+
+WALKS_PER_SECOND = 3e8
+ROW_SECONDS = 1e-6
+PIECE = 1 << 22
+"""Entries that are copied at a time."""
+
+
+@dataclass(frozen=True)
+class TransitionsTask:
+    """T⁽⁰⁾ … T⁽ᶜ⁾ of a stored graph."""
+
+    graph: str
+    num_steps: int = 3
+    kind: Kind = "walk"
+    max_candidates: int | None = None
+    device: str | None = None
+    shard_entries: int = SHARD_ENTRIES
+
+    name = "transitions"
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "task": self.name,
+            "graph": store_fingerprint(Path(self.graph), "graph"),
+            "num_steps": self.num_steps,
+            "kind": self.kind,
+            "max_candidates": self.max_candidates,
+            "device": self.device,
+        }
+
+    def outline(self) -> Outline:
+        source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, self.max_candidates)
+        walks = source.walks.sum(axis=1, dtype=np.float64)
+        cost = walks_cost(source.walks, self.max_candidates, source.entry_bytes)
+        return Outline(walks / WALKS_PER_SECOND + ROW_SECONDS, cost.num_bytes, 1, *prepared(source))
+
+    def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
+        graph, source = _opened(Path(self.graph), job.folder, job.key, threads)
+        targets = np.arange(part.first, part.last)
+        if self.device is None:
+            rows = source.rows(targets)
+        else:
+            from gatas.transitions.on_device import build_rows
+
+            settings = (self.num_steps, self.kind, self.max_candidates)
+            rows = build_rows(graph, *settings, targets, self.device, lambda share: None)
+        return {column: getattr(rows, column) for column in COLUMNS}
+
+    def assemble(self, job: Job, out: Path, overwrite: bool) -> dict[str, Any]:
+        _, source = _opened(Path(self.graph), job.folder, job.key, 1)
+        shards = shards_of(job, self.num_steps, self.shard_entries)
+        arrays: dict[str, Any] = {
+            shard_column(number, column): streamed(job, shard, column, self.num_steps)
+            for number, shard in enumerate(shards)
+            for column in COLUMNS
+        }
+        arrays |= name_arrays(source.setting.node_names)
+        parameters = parameters_of(source.setting, len(shards))
+        try:
+            write_store(out, "transitions", arrays, parameters, overwrite=overwrite)
+        except StoreError:
+            if not _is_there(out, arrays, parameters):  # another driver of this job may have been quicker
+                raise
+        num_bytes = sum(array.nbytes for name, array in arrays.items() if name.startswith("shard-"))
+        entries = sum(piece.num_entries for shard in shards for piece in shard)
+        return {"rows": source.setting.num_nodes, "entries": entries, "bytes": num_bytes}
+
+
+@lru_cache(maxsize=1)
+def _opened(graph: Path, folder: Path, key: str, threads: int) -> tuple[Graph, Prepared]:
+    """What all parts share, mapped once in a process."""
+    opened = Graph.open(graph)
+    return opened, Prepared(opened, open_store(folder / "plan", "plan"), threads)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a part, and their entries there."""
+
+    part: Part
+    first_row: int
+    last_row: int
+    first_entry: int
+    last_entry: int
+
+    @property
+    def num_entries(self) -> int:
+        return self.last_entry - self.first_entry
+
+
+def shards_of(job: Job, num_steps: int, shard_entries: int) -> list[list[Piece]]:
+    """Where shards begin and end: as in a table that is saved whole, whatever the parts are."""
+    shards: list[list[Piece]] = [[]]
+    room = shard_entries
+    for part in job.parts:
+        ends = np.array(job.read(part).array("indptr")[:: num_steps + 1])
+        row, rows = 0, len(ends) - 1
+        while row < rows:
+            last = int(np.searchsorted(ends, ends[row] + room, side="right")) - 1
+            if last <= row and shards[-1]:
+                shards.append([])
+                room = shard_entries
+                continue
+            last = max(last, row + 1)  # one row may be larger than a shard
+            shards[-1].append(Piece(part, row, last, int(ends[row]), int(ends[last])))
+            room -= int(ends[last] - ends[row])
+            row = last
+    return shards
+
+
+def streamed(job: Job, shard: list[Piece], column: str, num_steps: int) -> Streamed:
+    """A shard's column, as it is copied from the parts."""
+    num_rows, num_entries = sum(piece.last_row - piece.first_row for piece in shard), sum(piece.num_entries for piece in shard)
+    dtype = job.read(shard[0].part).array(column).dtype
+    shape = {"indptr": (num_rows * (num_steps + 1) + 1,), "dropped_mass": (num_rows, num_steps + 1)}.get(column, (num_entries,))
+    return Streamed(dtype, shape, lambda: pieces_of(job, shard, column, num_steps + 1))
+
+
+def pieces_of(job: Job, shard: list[Piece], column: str, num_levels: int) -> Iterator[NDArray[Any]]:
+    offset = 0
+    if column == "indptr":
+        yield np.zeros(1, np.int64)
+    for piece in shard:
+        array = job.read(piece.part).array(column)
+        if column == "indptr":
+            for levels in _some(piece.first_row * num_levels + 1, piece.last_row * num_levels + 1):
+                yield array[levels] + (offset - piece.first_entry)
+            offset += piece.num_entries
+        elif column == "dropped_mass":
+            yield from (array[rows] for rows in _some(piece.first_row, piece.last_row))
+        else:
+            yield from (array[entries] for entries in _some(piece.first_entry, piece.last_entry))
+
+
+def _some(first: int, last: int) -> Iterator[slice]:
+    return (slice(start, min(start + PIECE, last)) for start in range(first, last, PIECE))
+
+
+def _is_there(out: Path, arrays: dict[str, Any], parameters: dict[str, Any]) -> bool:
+    """Whether a store holds arrays of these shapes, with these parameters."""
+    try:
+        store = open_store(out, "transitions")
+    except StoreError:
+        return False
+    shapes = {name: (array.dtype, tuple(array.shape)) for name, array in arrays.items()}
+    return parameters == store.parameters and shapes == {name: (a.dtype, a.shape) for name, a in store.arrays.items()}

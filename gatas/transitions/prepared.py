@@ -1,0 +1,52 @@
+"""What all rows of a graph's transitions share, made once and kept in a folder: processes map it and compute their rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.graph import Graph
+from gatas.graph.inputs import frozen
+from gatas.graph.storage import Store
+from gatas.transitions import kernels
+from gatas.transitions.build import Builder
+from gatas.transitions.cost import entry_bytes
+from gatas.transitions.table import OnDemand, Setting
+
+ADJACENCY = ("run_indptr", "run_type", "run_start", "scale")
+
+
+class Prepared(OnDemand):
+    """`OnDemand` from the arrays and the parameters that `prepared` gave, in a store."""
+
+    def __init__(self, graph: Graph, store: Store, num_threads: int | None = None) -> None:
+        names = ("num_steps", "kind", "max_candidates")
+        num_steps, kind, max_candidates = (store.parameter(name) for name in names)
+        self.setting = Setting(
+            graph.num_nodes,
+            num_steps,
+            kind,
+            max_candidates,
+            graph.relation_names,
+            graph.node_names,
+            store.parameter("graph_fingerprint"),
+        )
+        weight = frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight
+        given = {"neighbour": graph.neighbour, "weight": weight, "num_relations": graph.num_relations}
+        adjacency = kernels.Adjacency(**given, **{name: store.array(name) for name in ADJACENCY})
+        self.builder = Builder(graph, num_steps, kind, max_candidates, num_threads, adjacency)
+        self.walks = store.array("walks")
+        self.entry_bytes = entry_bytes(graph.num_relations, num_steps)
+
+
+def prepared(source: OnDemand) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and parameters to keep in a store."""
+    setting, adjacency = source.setting, source.builder.adjacency
+    arrays = {name: getattr(adjacency, name) for name in ADJACENCY} | {"walks": source.walks}
+    parameters = {
+        "num_steps": setting.num_steps,
+        "kind": setting.kind,
+        "max_candidates": setting.max_candidates,
+        "graph_fingerprint": setting.graph_fingerprint,
+    }
+    return arrays, parameters

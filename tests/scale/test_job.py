@@ -1,0 +1,169 @@
+"""A job's folder: what is in it is checked, kept, and never mixed with another's."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatas.errors import GatasError, JobError
+from gatas.graph import Graph
+from gatas.scale import State, open_engine, run_job
+from gatas.scale.parts import Part, equal_work, write_part
+from gatas.scale.transitions import TransitionsTask
+from tests.scale.toys import Squares, expected, run, squares
+
+FOURTH = "0000000015-0000000020"
+
+
+@given(
+    work=st.lists(st.floats(0, 1e9), min_size=1, max_size=60),
+    num_parts=st.integers(1, 20),
+    multiple=st.integers(1, 9),
+)
+def test_cuts_are_multiples_from_first_to_last_node(work, num_parts, multiple):
+    cuts = equal_work(np.array(work), num_parts, multiple)
+    assert cuts[0] == 0 and cuts[-1] == len(work) and (np.diff(cuts) > 0).all()
+    assert (cuts[:-1] % multiple == 0).all() and len(cuts) - 1 <= num_parts
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=60), st.integers(1, 20))
+def test_no_part_has_more_than_its_share_and_one_node_more(work, num_parts):
+    cuts = equal_work(np.array(work), num_parts, 1)
+    largest = np.add.reduceat(work, cuts[:-1]).max()
+    assert largest <= sum(work) / min(num_parts, len(work)) + max(work) + 1e-9
+
+
+def test_parts_are_of_equal_work_where_nodes_are_not():
+    work = 1e6 / np.arange(1, 100_001) ** 0.8
+    parts = np.add.reduceat(work, equal_work(work, 20, 1)[:-1])
+    assert len(parts) == 20 and parts.max() < 1.1 * parts.mean()
+    assert np.add.reduceat(work, np.arange(0, 100_000, 5_000)).max() > 9 * parts.mean()
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "missing", "manifest", "another job's"])
+def test_a_damaged_part_is_found_and_done_again(tmp_path, damage):
+    task = squares(tmp_path)
+    run("serial", task, tmp_path)
+    part = tmp_path / "job/parts" / FOURTH
+    if damage == "flipped":
+        flip(part / "squares.npy")
+    elif damage == "truncated":
+        (part / "squares.npy").write_bytes((part / "squares.npy").read_bytes()[:-8])
+    elif damage == "missing":
+        (part / "squares.npy").unlink()
+    elif damage == "manifest":
+        flip(part / "manifest.json")
+    else:
+        shutil.rmtree(part)
+        write_part(part.parent, "another key", Part(15, 20), {"squares": np.zeros(5, np.int64)})
+    (tmp_path / "out").unlink()
+    run("serial", task, tmp_path)
+    assert (tmp_path / "out").read_bytes() == expected(task)
+    assert len(task.marks()) == 7 and task.marks().count(FOURTH) == 2
+
+
+def test_the_first_writer_of_a_part_wins(tmp_path):
+    for content in (1, 2):
+        write_part(tmp_path, "key", Part(0, 3), {"squares": np.full(3, content)})
+    assert np.load(tmp_path / Part(0, 3).name / "squares.npy").tolist() == [1, 1, 1]
+    assert [path.name for path in tmp_path.iterdir()] == [Part(0, 3).name]
+
+
+def test_a_finished_job_does_nothing_again(tmp_path):
+    task, states = squares(tmp_path), list[State]()
+    run("serial", task, tmp_path)
+    run("serial", task, tmp_path, report=states.append)
+    assert len(task.marks()) == 6 and [(state.done, state.total) for state in states] == [(6, 6)]
+
+
+def test_progress_counts_parts_bytes_and_time_left(tmp_path):
+    states: list[State] = []
+    run("serial", squares(tmp_path), tmp_path, report=states.append)
+    assert [state.done for state in states] == list(range(7)) and states[-1].num_bytes == 240
+    assert [round(state.share, 6) for state in states] == [round(n / 6, 6) for n in range(7)]
+    assert states[0].seconds_left is None and states[-1].seconds_left == 0
+    assert all(state.seconds_left for state in states[1:-1])
+
+
+def test_another_task_is_refused_with_the_difference(tmp_path):
+    run("serial", squares(tmp_path), tmp_path)
+    with pytest.raises(JobError, match=r"is of another job: it differs in num_nodes \(30 there, 31 here\)"):
+        run("serial", squares(tmp_path, 31), tmp_path)
+
+
+def test_another_number_of_parts_is_refused(tmp_path):
+    run("serial", squares(tmp_path), tmp_path)
+    with pytest.raises(JobError, match=r"is cut into 6 parts, not 5\. Leave --parts out"):
+        run("serial", squares(tmp_path), tmp_path, num_parts=5)
+
+
+@pytest.mark.parametrize("name", ["plan/cuts.npy", "plan/manifest.json", "graph/neighbour.npy"])
+def test_a_damaged_plan_or_graph_is_refused(tmp_path, name):
+    Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "job/graph")
+    run("serial", squares(tmp_path), tmp_path)
+    flip(tmp_path / "job" / name)
+    with pytest.raises(JobError, match=r"holds no job that can be gone on with: .*damaged"):
+        run("serial", squares(tmp_path), tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "job").write_text("a file")
+    with pytest.raises(JobError, match="cannot be written to"):
+        run("serial", squares(tmp_path), tmp_path)
+    assert (tmp_path / "job").read_text() == "a file"
+
+
+def test_a_folder_that_is_not_to_be_kept_is_kept_until_the_whole_is_there(tmp_path):
+    task = squares(tmp_path, trouble="raise", bad=7, times=3)
+    with pytest.raises(JobError):
+        run("serial", task, tmp_path, keep=False)
+    assert len(list((tmp_path / "job/parts").iterdir())) == 5
+    run("serial", task, tmp_path, keep=False)
+    assert not (tmp_path / "job").exists() and (tmp_path / "out").read_bytes() == expected(task)
+
+
+@pytest.mark.parametrize("engine", ["serial", "pool"])
+def test_what_cannot_be_planned_says_why(tmp_path, engine):
+    Graph.from_edges([0], [1], num_nodes=2).save(tmp_path / "graph")
+    task = TransitionsTask(str(tmp_path / "graph"), num_steps=100)
+    with open_engine(engine) as opened, pytest.raises(GatasError, match="100 steps"):
+        run_job(task, tmp_path / "job", tmp_path / "out", opened)
+
+
+class Broken(Squares):
+    def outline(self):
+        raise RuntimeError("no idea")
+
+
+def test_a_plan_that_fails_for_no_reason_of_ours_is_a_failed_job(tmp_path):
+    with pytest.raises(JobError, match="no plan could be made: RuntimeError: no idea"):
+        run("serial", Broken(3, str(tmp_path)), tmp_path)
+    assert not (tmp_path / "job/plan").exists()
+
+
+def test_a_part_that_does_not_fit_on_the_disk_is_not_tried_again(tmp_path, monkeypatch):
+    task = squares(tmp_path, 3_000)  # the plan has 104 bytes, a part 4,000
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Disk", (), {"free": 1_000})())
+    with pytest.raises(
+        JobError, match=r"needs 4,000 bytes and the disk has 1,000 free.* 0 of 6 parts are done and kept: make room"
+    ):
+        run("serial", task, tmp_path)
+    assert len(task.marks()) == 1
+
+
+def test_failures_that_were_recorded_are_forgotten_when_done(tmp_path):
+    task = squares(tmp_path, trouble="raise", bad=7, times=3)
+    with pytest.raises(JobError):
+        run("serial", task, tmp_path)
+    assert [entry["first"] for entry in json.loads((tmp_path / "job/failed.json").read_text())] == [5]
+    run("serial", task, tmp_path)
+    assert not (tmp_path / "job/failed.json").exists()

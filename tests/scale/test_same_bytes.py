@@ -1,0 +1,134 @@
+"""The whole is the same to the byte, for any engine, number of workers and number of parts, as from one process."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gatas
+from gatas.graph import Graph
+from gatas.inference import write_embeddings, write_predictions
+from gatas.scale import open_engine, run_job
+from gatas.scale.answers import AnswersTask, store_data
+from gatas.scale.transitions import TransitionsTask
+from gatas.transitions import Transitions
+from tests.tasks.toys import SMALL
+from tests.transitions.test_properties import random_graph
+
+
+def digest(path: Path) -> str:
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
+
+
+def done(engine: str, task, folder: Path, out: Path, num_parts: int | None, num_workers: int | None = 2) -> str:
+    with open_engine(engine, None if engine == "serial" else num_workers) as opened:  # type: ignore[arg-type]
+        run_job(task, folder, out, opened, num_parts=num_parts)
+    return digest(out)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    """Typed, directed, with names and a hub."""
+    plain = random_graph(100, 300, 2, seed=11, inverse=True)
+    hub = np.arange(1, 80)
+    source, target = np.concatenate([plain.source, 0 * hub]), np.concatenate([plain.neighbour, hub])
+    kind = np.concatenate([plain.edge_type, 0 * hub])
+    named = Graph.from_edges(
+        source, target, kind, num_nodes=100, num_edge_types=4, inverse=True, node_names=[f"node {n}" for n in range(100)]
+    )
+    named.save(tmp_path_factory.mktemp("graph") / "graph")
+    return named, tmp_path_factory.getbasetemp() / "graph0/graph"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"kind": "count"}, {"max_candidates": 5}, {"shard_entries": 2_000}, {"shard_entries": 40, "num_steps": 1}],
+)
+def test_transitions_for_any_number_of_parts(graph, tmp_path, settings):
+    graph, stored = graph
+    settings = {"num_steps": 2, "shard_entries": 1 << 26, **settings}
+    shard_entries = settings.pop("shard_entries")
+    Transitions.build(graph, **settings).save(tmp_path / "one", shard_entries=shard_entries)
+    task = TransitionsTask(str(stored), shard_entries=shard_entries, **settings)
+    for parts in (1, 2, 12):
+        assert done("serial", task, tmp_path / f"job{parts}", tmp_path / f"{parts}", parts) == digest(tmp_path / "one")
+    assert Transitions.open(tmp_path / "12", verify=True).num_rows == 100
+
+
+def test_transitions_for_any_engine(graph, engine, tmp_path):
+    graph, stored = graph
+    Transitions.build(graph, 2).save(tmp_path / "one")
+    task = TransitionsTask(str(stored), 2)
+    assert done(engine, task, tmp_path / "job", tmp_path / "out", 5, num_workers=1) == digest(tmp_path / "one")
+
+
+def test_transitions_by_torch(graph, tmp_path):
+    graph, stored = graph
+    Transitions.build(graph, 2, device="cpu").save(tmp_path / "one")
+    task = TransitionsTask(str(stored), 2, device="cpu")
+    assert done("serial", task, tmp_path / "job", tmp_path / "out", 3) == digest(tmp_path / "one")
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory):
+    """A run on files: nodes with names, features and one class, or several."""
+    folder, random = tmp_path_factory.mktemp("topics"), np.random.default_rng(3)
+    edges = "\n".join(f"n{a},n{b}" for a, b in random.integers(0, 500, (2_000, 2)) if a != b)
+    (folder / "edges.csv").write_text(f"source,target\n{edges}\n")
+    rows = "\n".join(
+        f"n{n},{x:.4f},{y:.4f},{'red' if x > 0 else 'blue'}" for n, (x, y) in enumerate(random.normal(size=(500, 2)))
+    )
+    (folder / "nodes.csv").write_text(f"id,x,y,label\n{rows}\n")
+    dataset = gatas.read_dataset(folder / "edges.csv", folder / "nodes.csv", label="label")
+    model = gatas.NodeClassifier(dataset, **SMALL, node_embedding_size=3)
+    gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, folder=folder / "run")
+    return folder / "run"
+
+
+@pytest.mark.parametrize("name", ["emb.parquet", "emb.npy"])
+def test_embeddings_for_any_number_of_parts(topics, tmp_path, name):
+    write_embeddings(gatas.load(topics), tmp_path / name, batch_size=64)
+    store_data(topics, tmp_path / "graph")
+    task = AnswersTask("embeddings", str(topics), str(tmp_path / "graph"), 64)
+    for parts in (1, 3, 100):
+        out = tmp_path / str(parts) / name
+        out.parent.mkdir()
+        assert done("serial", task, tmp_path / f"job{parts}", out, parts) == digest(tmp_path / name)
+    assert len(list((tmp_path / "job100/parts").iterdir())) == 8  # whole batches
+
+
+@pytest.mark.parametrize("name", ["all.parquet", "all.csv", "all.json"])
+def test_predictions_for_any_number_of_parts(topics, tmp_path, name):
+    write_predictions(gatas.load(topics), tmp_path / name)
+    store_data(topics, tmp_path / "graph")
+    task = AnswersTask("predictions", str(topics), str(tmp_path / "graph"))
+    for parts in (1, 2):
+        out = tmp_path / str(parts) / name
+        out.parent.mkdir()
+        assert done("serial", task, tmp_path / f"job{parts}", out, parts) == digest(tmp_path / name)
+
+
+@pytest.mark.parametrize("asked", ["embeddings", "predictions"])
+def test_answers_for_any_engine(topics, engine, tmp_path, asked):
+    write = write_embeddings if asked == "embeddings" else write_predictions
+    (tmp_path / "one").mkdir()
+    write(gatas.load(topics), tmp_path / "one/all.parquet")
+    store_data(topics, tmp_path / "graph")
+    task = AnswersTask(asked, str(topics), str(tmp_path / "graph"))
+    assert done(engine, task, tmp_path / "job", tmp_path / "all.parquet", 2) == digest(tmp_path / "one/all.parquet")
+
+
+def test_answers_of_other_weights_are_another_job(topics, tmp_path):
+    store_data(topics, tmp_path / "graph")
+    run = tmp_path / "run"
+    run.mkdir()
+    for file in topics.iterdir():
+        if file.is_file():
+            (run / file.name).write_bytes(file.read_bytes())
+    task = AnswersTask("embeddings", str(run), str(tmp_path / "graph"))
+    done("serial", task, tmp_path / "job", tmp_path / "all.npy", 2)
+    (run / "weights.safetensors").write_bytes((run / "weights.safetensors").read_bytes()[:-1] + b"\x01")
+    with pytest.raises(gatas.GatasError, match="is of another job: it differs in run"):
+        done("serial", task, tmp_path / "job", tmp_path / "all.npy", 2)
