@@ -14,6 +14,7 @@ from gatas.cli import (
     embed,
     evaluate,
     explain,
+    generate,
     init,
     inspect,
     neighbours,
@@ -38,6 +39,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_comp
 app.command()(demo.demo)
 app.command()(inspect.inspect)
 app.command()(init.init)
+app.command()(generate.generate)
 app.command()(reproduce.reproduce)
 app.command()(compare.compare)
 app.command()(report.report)
