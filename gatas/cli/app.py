@@ -15,6 +15,7 @@ from gatas.cli import (
     evaluate,
     explain,
     generate,
+    ingest,
     init,
     inspect,
     neighbours,
@@ -40,6 +41,7 @@ app.command()(demo.demo)
 app.command()(inspect.inspect)
 app.command()(init.init)
 app.command()(generate.generate)
+app.command()(ingest.ingest)
 app.command()(reproduce.reproduce)
 app.command()(compare.compare)
 app.command()(report.report)

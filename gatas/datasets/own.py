@@ -127,7 +127,7 @@ def _classes(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]
     people = tables.people
     assert people is not None
     labels = read_labels(people, config.label)
-    splits = _node_splits(config, people, labels)
+    splits = node_splits(config, people, labels)
     encoding = learn_encoding(people, config, tables.kinds, splits["train"])
     nodes = _nodes(
         tables,
@@ -152,7 +152,8 @@ def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
     return encoding.encoded(tables.people, tables.kinds)
 
 
-def _node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
+def node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
+    """Nodes with a label, by the splits that a column says or by ratios."""
     if "split" not in people.columns:
         graphs = codes_of(people, "graph")[0] if "graph" in people.columns else None
         if graphs is None and config.split_by == "graphs":
