@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from gatas.datasets.config import DataConfig
-from gatas.datasets.ingest.arrays import mapped
 from gatas.datasets.ingest.database import connected, database_memory, parquet
 from gatas.datasets.ingest.edge_files import check_alike, copy_file, listed_files
 from gatas.datasets.ingest.faults import ColumnFacts, Faults, are_integers, refuse, refuse_decimals
@@ -32,6 +31,7 @@ from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.settings import checked
 from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
 from gatas.graph import Graph, Names, NodeTable
+from gatas.graph.arrays import mapped
 
 if TYPE_CHECKING:
     import duckdb

@@ -22,10 +22,10 @@ from gatas.datasets.encoding import (
     chosen_columns,
     learn_column,
 )
-from gatas.datasets.ingest.arrays import ArrayWriter, mapped
 from gatas.datasets.labels import Labels, read_labels
 from gatas.datasets.own import node_splits
 from gatas.errors import GraphError
+from gatas.graph.arrays import ArrayWriter, mapped
 from gatas.graph.inputs import Floats
 from gatas.graph.node_columns import is_list, warn_of_others
 from gatas.graph.reading import codes_of

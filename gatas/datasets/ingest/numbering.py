@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gatas.datasets.ingest.arrays import ArrayWriter
 from gatas.datasets.ingest.database import parquet
 from gatas.datasets.ingest.faults import SHOWN, WHAT_TO_DO
 from gatas.errors import GraphError
+from gatas.graph.arrays import ArrayWriter
 from gatas.graph.edges import MAX_EDGE_TYPES, MAX_NODES
 
 if TYPE_CHECKING:

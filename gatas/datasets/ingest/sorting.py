@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.datasets.ingest.arrays import ArrayWriter
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.arrays import ArrayWriter
 from gatas.graph.inputs import FLOAT32, Ints
 
 if TYPE_CHECKING:
