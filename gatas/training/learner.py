@@ -262,6 +262,8 @@ class Loop:
             return self._replayed(columns, first, stop)
         results = []
         batches = [{name: column[k, ..., : sizes[k]] for name, column in columns.items()} for k in range(len(sizes))]
+        for batch in batches[first : first + 1]:
+            self.ahead(batch)
         for number in range(first, len(sizes)):
             if number + 1 < len(sizes):
                 self.ahead(batches[number + 1])

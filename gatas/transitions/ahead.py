@@ -41,7 +41,9 @@ class ReadAhead:
     def rows(self, targets: Any) -> Rows:
         """The candidates of several nodes, in the order asked for."""
         waiting = self._waiting.get(np.asarray(targets).tobytes())
-        return self.source.rows(targets) if waiting is None else waiting.result()
+        if waiting is None:  # by the same thread: two at once would take twice the memory
+            waiting = self._pool.submit(self.source.rows, targets)
+        return waiting.result()
 
     def _made(self, wanted: NDArray[Any]) -> Rows:
         rows = self.source.rows(wanted)
