@@ -14,6 +14,8 @@ from gatas.cli import (
     embed,
     evaluate,
     explain,
+    generate,
+    ingest,
     init,
     inspect,
     jobs,
@@ -39,6 +41,8 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_comp
 app.command()(demo.demo)
 app.command()(inspect.inspect)
 app.command()(init.init)
+app.command()(generate.generate)
+app.command()(ingest.ingest)
 app.command()(reproduce.reproduce)
 app.command()(compare.compare)
 app.command()(report.report)

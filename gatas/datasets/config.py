@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-FILES = ("edges", "nodes")
+FILES = ("store", "transitions", "edges", "nodes")
+STORED = ("name", "store", "transitions")
 
 
 def _listed(value: Any) -> Any:
@@ -44,6 +45,8 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
     """What is learned from. Paths in a YAML file are relative to it."""
 
     name: str = Field("digits", description="a data set that gatas knows; of own files, what results call them")
+    store: Path | None = Field(None, description="graph store with labels and splits (gatas ingest); read as it is needed")
+    transitions: Path | None = Field(None, description="stored transitions of that graph; null: rows are made for each batch")
     edges: Path | None = Field(None, description="edge table: .parquet, .csv or .tsv, also .gz; null: a known data set")
     nodes: Path | None = Field(None, description="node table, a row for each node; null: all nodes that edges name")
     task: Literal["node classification", "link prediction"] = Field("node classification", description="what is predicted")
@@ -75,13 +78,20 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
     @classmethod
     def _name_files(cls, given: Any) -> Any:
         """Files without a name are called as the edge table is."""
-        if isinstance(given, dict) and isinstance(given.get("edges"), str | Path) and given.get("name") is None:
-            return {**given, "name": Path(given["edges"]).name.split(".")[0] or "own data"}
+        files = [given[key] for key in ("store", "edges") if given.get(key) is not None] if isinstance(given, dict) else []
+        if files and isinstance(files[0], str | Path) and given.get("name") is None:
+            return {**given, "name": Path(files[0]).name.split(".")[0] or "own data"}
         return given
 
     @model_validator(mode="after")
     def _check_together(self) -> "DataConfig":
         given = [name for name in type(self).model_fields if getattr(self, name) != type(self).model_fields[name].default]
+        if self.store is not None and (others := [name for name in given if name not in STORED]):
+            raise ValueError(f"{others[0]} was given, but a store is taken as it is. Set it in gatas ingest, or leave it out.")
+        if self.store is None and self.transitions is not None:
+            raise ValueError("transitions belong to a store, but there is none. Give store.")
+        if self.store is not None:
+            return self
         if self.edges is None and (others := [name for name in given if name != "name"]):
             raise ValueError(f"{others[0]} belongs to own files, but there is no edge table. Give edges.")
         wrong = {"link prediction": ("label", "split_by"), "node classification": ("link_types", "pairs")}[self.task]
@@ -101,13 +111,14 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
     def written(self) -> tuple[str, ...]:
         """The settings that matter."""
         if self.edges is None:
-            return ("name",)
+            return STORED if self.store is not None else ("name",)
         left_out = {"label", "split_by"} if self.task == "link prediction" else {"link_types", "pairs"}
+        left_out |= {"store", "transitions"}
         return tuple(name for name in type(self).model_fields if name not in left_out)
 
     def with_files(self, found: Callable[[Path], Path]) -> "DataConfig":
         """The same with its files elsewhere."""
-        if self.edges is None:
+        if self.edges is None and self.store is None:
             return self
         files = {name: found(path) for name in FILES if (path := getattr(self, name)) is not None}
         pairs = {name: found(path) for name, path in dict(self.pairs).items() if path is not None}

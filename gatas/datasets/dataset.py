@@ -105,6 +105,11 @@ class Dataset:
         task: Task = "multi-label node classification" if several else "node classification"
         return cls(name, graph, nodes.features, nodes.labels, nodes.splits, task, nodes.class_names, note)
 
+    @property
+    def mapped(self) -> bool:
+        """Whether it lies in a store, of which only what is needed is read."""
+        return self.origin is not None and self.origin.store is not None
+
     def _check_links(self) -> None:
         for name, pairs in self.splits.items():
             if not isinstance(pairs, Pairs):

@@ -168,13 +168,13 @@ class Encoding(BaseModel, frozen=True, extra="forbid"):
         parts = []
         for column in self.columns:
             values = _values(people, column.name)
-            gaps = self._gaps(people, column, values, kinds)
+            gaps = self.gaps(people, column, values, kinds)
             if values is None or pa.types.is_null(values.type):
                 values = pa.nulls(people.num_rows, _BLANK[column.kind])
             parts.append(column.encoded(people, values, kinds, gaps, self.missing))
         return np.concatenate(parts, axis=1)
 
-    def _gaps(self, people: Table, column: Column, values: Any, kinds: Kinds) -> Mask:
+    def gaps(self, people: Table, column: Column, values: Any, kinds: Kinds) -> Mask:
         """Nodes without a value whose type has some: refused, unless they may be filled."""
         present = np.zeros(people.num_rows, np.bool_) if values is None else _present(values)
         gaps: Mask = np.isin(kinds.number, column.types) & ~present
@@ -208,7 +208,7 @@ def learn_encoding(people: Table, config: DataConfig, kinds: Kinds, training: In
     measured = np.ones(people.num_rows, np.bool_)
     if training is not None:
         measured = np.isin(np.arange(people.num_rows), training)
-    columns = tuple(_learned(people, name, config, kinds, measured) for name in names)
+    columns = tuple(learn_column(people, name, config, kinds, measured) for name in names)
     return Encoding(types=kinds.names, missing=config.missing, columns=columns)
 
 
@@ -230,7 +230,8 @@ def chosen_columns(people: Table, config: DataConfig) -> list[str]:
     return chosen
 
 
-def _learned(people: Table, name: str, config: DataConfig, kinds: Kinds, measured: Mask) -> Number | Category | Lists:
+def learn_column(people: Table, name: str, config: DataConfig, kinds: Kinds, measured: Mask) -> Number | Category | Lists:
+    """What is learned of one column, over `measured` nodes."""
     values = _joined(find_column(people, name, "data.features"))
     if is_list(values.type):
         return _learned_lists(people, name, values, kinds)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,21 @@ def read_own(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
     return dataset
 
 
+def open_stored(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
+    """The data set in a store, with its labels and splits: mapped, so that rows are read when they are asked for."""
+    config = config.below(Path.cwd())
+    files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
+    assert files.store is not None
+    graph = Graph.open(files.store)
+    if graph.nodes.labels is None:
+        raise GraphError(
+            f"{files.store} holds no labels, so no class can be learned. Ingest it with a node table that has some."
+        )
+    return replace(Dataset.from_graph(graph, name=config.name), origin=files)
+
+
 def _looked_for(folder: Path) -> Callable[[Path], Path]:
-    return lambda path: folder / path.name if (folder / path.name).is_file() else path
+    return lambda path: folder / path.name if (folder / path.name).exists() else path
 
 
 @dataclass(frozen=True)
@@ -127,7 +140,7 @@ def _classes(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]
     people = tables.people
     assert people is not None
     labels = read_labels(people, config.label)
-    splits = _node_splits(config, people, labels)
+    splits = node_splits(config, people, labels)
     encoding = learn_encoding(people, config, tables.kinds, splits["train"])
     nodes = _nodes(
         tables,
@@ -152,7 +165,8 @@ def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
     return encoding.encoded(tables.people, tables.kinds)
 
 
-def _node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
+def node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
+    """Nodes with a label, by the splits that a column says or by ratios."""
     if "split" not in people.columns:
         graphs = codes_of(people, "graph")[0] if "graph" in people.columns else None
         if graphs is None and config.split_by == "graphs":

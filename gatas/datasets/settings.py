@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+import yaml
 from pydantic import BaseModel, ValidationError
 
 from gatas.errors import ConfigError
@@ -40,3 +41,14 @@ def known_keys(section: type[BaseModel], inside: tuple[Any, ...]) -> list[str]:
             return []
         section = field.annotation
     return list(section.model_fields)
+
+
+def parsed_setting(text: str) -> tuple[str, Any]:
+    """`key=value` as on a command line; the value is YAML."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"{text!r} sets nothing; expected section.key=value, such as training.epochs=200.")
+    try:
+        return key.strip(), yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{key.strip()} is {value!r}, which is no YAML ({' '.join(str(error).split())}).") from None

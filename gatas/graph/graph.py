@@ -26,6 +26,9 @@ from gatas.graph.inputs import Ints, Where, as_array, as_count, as_indices, kept
 from gatas.graph.names import Names, as_number
 from gatas.graph.nodes import NOTHING_KNOWN, NodeTable, node_place
 
+SLICE = 1 << 20
+"""Values that are checked at once: a mapped graph is larger than memory."""
+
 SELF_LOOP = 0
 """Relation 0, added to every node (§3.1); relation k + 1 is the data's edge type k."""
 
@@ -210,20 +213,18 @@ class Graph:
         indptr = self.indptr
         if not 2 <= indptr.size <= MAX_NODES + 1:
             raise GraphError(f"the graph has {indptr.size - 1:,} nodes; expected 1 to {MAX_NODES:,}.")
-        if indptr[0] != 0 or indptr[-1] != self.num_edges or (indptr[1:] < indptr[:-1]).any():
+        falls = any((indptr[first + 1 : last + 1] < indptr[first:last]).any() for first, last in _slices(self.num_nodes))
+        if indptr[0] != 0 or indptr[-1] != self.num_edges or falls:
             raise GraphError(
                 f"indptr must ascend from 0 to the number of edges, {self.num_edges}; it starts at {indptr[0]}, ends at "
-                f"{indptr[-1]}{' and falls in between' if (indptr[1:] < indptr[:-1]).any() else ''}."
+                f"{indptr[-1]}{' and falls in between' if falls else ''}."
             )
         if self.num_edges:
             self._check_edge_values()
 
     def _check_edge_values(self) -> None:
         """Bounds and order, in slices, so that a mapped graph is never copied whole."""
-        starts = np.zeros(self.num_edges, bool)
-        starts[self.indptr[:-1][np.diff(self.indptr) > 0]] = True
-        for first in range(0, self.num_edges, 1 << 24):
-            last = min(first + (1 << 24), self.num_edges)
+        for first, last in _slices(self.num_edges):
             node, kind = self.neighbour[first:last], self.edge_type[first:last]
             if node.min() < 0 or node.max() >= self.num_nodes:
                 raise GraphError(f"neighbour holds a node outside 0 to {self.num_nodes - 1}.")
@@ -232,7 +233,9 @@ class Graph:
             before = max(first - 1, 0)
             node, kind = self.neighbour[before:last], self.edge_type[before:last]
             ascends = (kind[1:] > kind[:-1]) | ((kind[1:] == kind[:-1]) & (node[1:] > node[:-1]))
-            if not (ascends | starts[before + 1 : last]).all():
+            begins = self.indptr[slice(*np.searchsorted(self.indptr, (before + 1, last)))]  # of a node, between two edges here
+            ascends[begins - before - 1] = True
+            if not ascends.all():
                 raise GraphError("the edges of a node must ascend by (edge_type, neighbour), without repeats.")
             if self.weight is not None:
                 weight = self.weight[first:last]
@@ -261,6 +264,11 @@ class Graph:
                 f"the edge from node {source[at]} to node {self.neighbour[at]} joins two graphs. "
                 "Put both nodes into one graph, or remove the edge."
             )
+
+
+def _slices(length: int) -> list[tuple[int, int]]:
+    """Cut so that what is computed of a slice is small."""
+    return [(first, min(first + SLICE, length)) for first in range(0, length, SLICE)]
 
 
 def _numbered_graphs(graph_id: Any) -> NDArray[np.int32]:

@@ -26,7 +26,10 @@ FEW = 8  # names that are looked up one by one: cheaper than a hash table of all
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """Distinct ids, one per node. `bytes` is None for integers; text is held as Arrow holds it, so it can be mapped."""
+    """Distinct ids, one per node. `bytes` is None for integers; text is held as Arrow holds it, so it can be mapped.
+
+    `of` looks that they are distinct; those of a store were looked at when it was written, and may not fit in memory.
+    """
 
     values: Ints  # the ids themselves, or (N + 1,) offsets into `bytes`
     bytes: NDArray[np.uint8] | None = None
@@ -34,10 +37,6 @@ class Names:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_column", self._as_arrow())
-        if pc.count_distinct(self._column).as_py() != len(self._column):
-            counts = pc.value_counts(self._column)
-            name = counts.field("values")[pc.index(pc.greater(counts.field("counts"), 1), True).as_py()].as_py()
-            raise GraphError(f"the id {name!r} names more than one node. Ids must be distinct.")
 
     @classmethod
     def of(cls, names: Iterable[int] | Iterable[str] | pa.Array | NDArray[Any]) -> "Names":
@@ -50,8 +49,10 @@ class Names:
         if column.null_count:
             raise GraphError(f"the id of node {column.is_null().index(True).as_py()} is missing. Every node needs an id.")
         if pa.types.is_integer(column.type):
+            _refuse_repeated(column)
             return cls(frozen(column.to_numpy(zero_copy_only=False)))
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            _refuse_repeated(column)
             text = pa.concat_arrays([column.cast(pa.large_string())])  # a copy whose offsets start at 0
             _, offsets, data = text.buffers()
             starts = np.frombuffer(offsets, np.int64, count=len(text) + 1) if offsets else np.zeros(1, np.int64)
@@ -126,6 +127,13 @@ def refuse_unknown(name: object, known: Sequence[int | str]) -> NoReturn:
     near = get_close_matches(str(name), [str(other) for other in known[:MOST_COMPARED]], n=3)
     hint = f" Nearest known: {', '.join(near)}." if near else ""
     raise GraphError(f"no node has the id {name!r}.{hint}")
+
+
+def _refuse_repeated(column: Any) -> None:
+    if pc.count_distinct(column).as_py() != len(column):
+        counts = pc.value_counts(column)
+        name = counts.field("values")[pc.index(pc.greater(counts.field("counts"), 1), True).as_py()].as_py()
+        raise GraphError(f"the id {name!r} names more than one node. Ids must be distinct.")
 
 
 def as_number(name: object) -> int | None:

@@ -137,12 +137,17 @@ def splits_of(people: Table) -> dict[str, NDArray[Any]]:
         return {}
     if not (is_text(values) or pa.types.is_null(values.type)):
         raise GraphError(f"{people.place(0, 'split')}: splits are {values.type}; expected train, valid, test or nothing.")
-    rows = ["" if value is None else value.strip().lower() for value in values.to_pylist()]
-    for row, value in enumerate(rows):
-        if value not in SPLIT_NAMES:
-            raise GraphError(f"{people.place(row, 'split')}: {value!r} is not a split; expected train, valid, test or nothing.")
-    split = np.array([SPLIT_NAMES[value] or "" for value in rows])
-    return {name: np.flatnonzero(split == name) for name in SPLITS if (split == name).any()}
+    codes = values.cast(pa.string()).fill_null("").dictionary_encode().combine_chunks()
+    names = [value.strip().lower() for value in codes.dictionary.to_pylist()]
+    if wrong := [code for code, value in enumerate(names) if value not in SPLIT_NAMES]:
+        row = pc.index(codes.indices, wrong[0]).as_py()
+        raise GraphError(
+            f"{people.place(row, 'split')}: {names[wrong[0]]!r} is not a split; expected train, valid, test or nothing."
+        )
+    number = np.asarray(codes.indices)
+    meant = np.array([SPLIT_NAMES[name] or "" for name in names])
+    found = {name: np.flatnonzero(np.isin(number, np.flatnonzero(meant == name))) for name in SPLITS}
+    return {name: rows for name, rows in found.items() if rows.size}
 
 
 def _features(people: Table, path: str | Path | None) -> NDArray[np.float32] | None:

@@ -16,6 +16,8 @@ from gatas.graph.inputs import Floats, Ints, as_array, as_features, as_indices, 
 UNLABELLED = -1
 SPLITS = ("train", "valid", "test")
 MAX_CLASSES = 2**20
+SLICE = 1 << 20
+"""Nodes that are looked at at once: what is mapped from a file may be larger than memory."""
 
 Features = Floats | sparse.csr_array
 
@@ -141,10 +143,10 @@ def _classes(array: NDArray[Any], num_classes: int | None) -> Ints:
             f"labels have type {array.dtype} (first value {array.item(0) if array.size else None!r}); expected integers, "
             "-1 for nodes without a label. Cast whole numbers with .astype('int64')."
         )
-    wrong = (array < UNLABELLED) | (array >= (MAX_CLASSES if num_classes is None else num_classes))
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        known = f"0 to {(MAX_CLASSES if num_classes is None else num_classes) - 1}"
+    limit = MAX_CLASSES if num_classes is None else num_classes
+    if array.size and not UNLABELLED <= int(array.min()) <= int(array.max()) < limit:
+        at = int(np.argmax((array < UNLABELLED) | (array >= limit)))
+        known = f"0 to {limit - 1}"
         raise GraphError(f"{node_place(at)}: label is {array[at]}; expected {known}, or -1 for a node without a label.")
     return owned(array, np.int64)
 
@@ -152,18 +154,15 @@ def _classes(array: NDArray[Any], num_classes: int | None) -> Ints:
 def check_splits(splits: Mapping[str, Any], num_nodes: int, labels: NDArray[Any] | None) -> Mapping[str, Ints]:
     """Disjoint, non-empty sets of nodes; masks become indices."""
     checked = {name: _split_indices(name, split, num_nodes) for name, split in splits.items()}
-    owner = np.full(num_nodes, -1)
     for number, (name, nodes) in enumerate(checked.items()):
         if not nodes.size:
             raise GraphError(f"the split {name!r} is empty. Leave it out, or give it nodes.")
-        taken = owner[nodes] >= 0
-        if taken.any():
-            node = int(nodes[np.argmax(taken)])
-            raise GraphError(
-                f"node {node} is in the splits {list(checked)[owner[node]]!r} and {name!r}. A node in two splits leaks "
-                "what is tested into training; put it into one."
-            )
-        owner[nodes] = number
+        for earlier in list(checked)[:number]:
+            if (twice := np.intersect1d(checked[earlier], nodes)).size:
+                raise GraphError(
+                    f"node {twice[0]} is in the splits {earlier!r} and {name!r}. A node in two splits leaks what is tested "
+                    "into training; put it into one."
+                )
     if labels is not None and "train" in checked:
         _warn_of_untaught(labels, labels[checked["train"]])
     return MappingProxyType(checked)
@@ -174,7 +173,7 @@ def _warn_of_untaught(labels: NDArray[Any], training: NDArray[Any]) -> None:
     if labels.ndim == 2:
         absent = np.flatnonzero(labels.any(axis=0) & ~training.any(axis=0))
     else:
-        absent = np.setdiff1d(labels[labels >= 0], training)
+        absent = np.setdiff1d(_used_classes(labels), training)
         if unlabelled := int((training == UNLABELLED).sum()):
             warnings.warn(f"{unlabelled} training nodes have no label and teach nothing.", GatasWarning, stacklevel=6)
     if absent.size:
@@ -183,6 +182,13 @@ def _warn_of_untaught(labels: NDArray[Any], training: NDArray[Any]) -> None:
             GatasWarning,
             stacklevel=6,
         )
+
+
+def _used_classes(labels: NDArray[Any]) -> Ints:
+    """The classes that any node has, found in slices: labels may be mapped."""
+    found = [np.unique(labels[first : first + SLICE]) for first in range(0, len(labels), SLICE)]
+    classes = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+    return classes[classes >= 0]
 
 
 def _split_indices(name: str, split: Any, num_nodes: int) -> Ints:
@@ -197,9 +203,10 @@ def _split_indices(name: str, split: Any, num_nodes: int) -> Ints:
         raise GraphError(
             f"split {name!r}, entry {at}: node is {nodes[at]}, but the graph has {num_nodes} nodes (0 to {num_nodes - 1})."
         )
-    counts = np.bincount(nodes, minlength=num_nodes)
-    if counts.max(initial=0) > 1:
-        raise GraphError(f"the split {name!r} holds node {counts.argmax()} more than once. Keep it once.")
+    ordered = np.sort(nodes)
+    if (ordered[1:] == ordered[:-1]).any():
+        node = ordered[int(np.argmax(ordered[1:] == ordered[:-1]))]
+        raise GraphError(f"the split {name!r} holds node {node} more than once. Keep it once.")
     return frozen(nodes)
 
 

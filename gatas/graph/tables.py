@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gatas.errors import GraphError
 from gatas.graph.names import WHOLE_NUMBER
 
+KINDS = (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 FORMATS = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
 ANY_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 DECIMAL = r"[.eE]"
@@ -31,10 +32,11 @@ class Table:
     column_names: Mapping[str, str]
     others: Mapping[str, Any]  # columns we have no name for, by the file's
     num_rows: int
+    first_row: int = 0  # of a part of a file, where it begins
 
     def place(self, row: int, column: str) -> str:
         """Rows count from 1 after the header, as people count them."""
-        return f"{self.path}, row {row + 1}, column {self.column_names.get(column, column)!r}"
+        return f"{self.path}, row {self.first_row + row + 1}, column {self.column_names.get(column, column)!r}"
 
 
 def by_argument(ours: str, column: str) -> str:
@@ -54,22 +56,10 @@ def read_table(
 ) -> Table:
     """Read a file; `names` maps our column names to the file's, and `naming` tells people how to give one, if they can."""
     path = Path(path)
-    unknown = [name for name in names if name not in (*required, *optional)]
-    if unknown:
-        raise GraphError(f"there is no column {unknown[0]!r} to name; expected some of {', '.join((*required, *optional))}.")
-    wanted = {name: names.get(name, name) for name in (*required, *optional)}
-    for name, column in names.items():
-        if sum(column == other for other in wanted.values()) > 1:
-            raise GraphError(f"the column {column!r} was given for {name!r} and for another. Give each a column of its own.")
+    wanted = wanted_columns(required, optional, names)
     content = _read(path, list(wanted.values()), header)
     found = _column_names(path, content)
-    repeated = [name for name in found if found.count(name) > 1]
-    if repeated:
-        raise GraphError(f"{path} has {found.count(repeated[0])} columns named {repeated[0]!r}. Rename or remove all but one.")
-    for name in (*required, *names):
-        if wanted[name] not in found:
-            raise GraphError(_missing_column(path, wanted[name], name, found, header, naming))
-    present = {name: column for name, column in wanted.items() if column in found}
+    present = present_columns(path, found, required, names, wanted, header, naming)
     values = {name: _decoded(content[name]) for name in found}
     return Table(
         path,
@@ -78,6 +68,37 @@ def read_table(
         {name: values[name] for name in found if name not in present.values()},
         content.num_rows,
     )
+
+
+def wanted_columns(required: Sequence[str], optional: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
+    """The file's name for each of our columns, given or the same."""
+    unknown = [name for name in names if name not in (*required, *optional)]
+    if unknown:
+        raise GraphError(f"there is no column {unknown[0]!r} to name; expected some of {', '.join((*required, *optional))}.")
+    wanted = {name: names.get(name, name) for name in (*required, *optional)}
+    for name, column in names.items():
+        if sum(column == other for other in wanted.values()) > 1:
+            raise GraphError(f"the column {column!r} was given for {name!r} and for another. Give each a column of its own.")
+    return wanted
+
+
+def present_columns(
+    path: Path,
+    found: list[str],
+    required: Sequence[str],
+    names: Mapping[str, str],
+    wanted: Mapping[str, str],
+    header: bool,
+    naming: Callable[[str, str], str] | None,
+) -> dict[str, str]:
+    """Those of the wanted columns that a file has; what is required or was named must be there."""
+    repeated = [name for name in found if found.count(name) > 1]
+    if repeated:
+        raise GraphError(f"{path} has {found.count(repeated[0])} columns named {repeated[0]!r}. Rename or remove all but one.")
+    for name in (*required, *names):
+        if wanted[name] not in found:
+            raise GraphError(_missing_column(path, wanted[name], name, found, header, naming))
+    return {name: column for name, column in wanted.items() if column in found}
 
 
 def read_columns(path: str | Path) -> dict[str, Any]:
@@ -204,9 +225,10 @@ def is_text_file(path: str | Path) -> bool:
     return not str(path).lower().endswith(".parquet")
 
 
-def _read(path: Path, ours: list[str], header: bool) -> Any:
+def checked_kind(path: Path, header: bool = True) -> str:
+    """The ending of a file that is there and not empty."""
     kind = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
-    if kind not in (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz"):
+    if kind not in KINDS:
         raise GraphError(f"{path} has an ending that is not known; expected {FORMATS}.")
     try:
         if not path.is_file():
@@ -215,6 +237,11 @@ def _read(path: Path, ours: list[str], header: bool) -> Any:
             raise GraphError(f"{path} is empty; expected a table{' with a header line' if header else ''}.")
     except OSError as error:
         raise GraphError(f"{path} could not be read: {error.strerror}.") from error
+    return kind
+
+
+def _read(path: Path, ours: list[str], header: bool) -> Any:
+    kind = checked_kind(path, header)
     try:
         return pa.parquet.read_table(path) if kind == ".parquet" else _read_text(path, kind, ours, header)
     except (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError) as error:

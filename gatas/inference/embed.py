@@ -98,7 +98,8 @@ def model_fingerprint(model: Model, graph: str | None = None) -> str:
     for name, tensor in sorted(state.items()):
         if name not in ("sampler.draws", "encoder.passes"):  # counters of training, which answers do not depend on
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+            content = tensor.detach().cpu().contiguous().numpy()
+            digest.update(content.reshape(-1).data.cast("B") if content.size else b"")
     return digest.hexdigest()
 
 

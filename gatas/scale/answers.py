@@ -69,7 +69,7 @@ class AnswersTask:
         view = View(assembled(run, about, weights, _dataset(graph, about), source))
         size = view.model.encoder.output_size if self.asked == "embeddings" else len(view.model.names)
         parameters |= {"model": model_fingerprint(view.model, about["graph"]), "size": size, "about": about}
-        walks = source.walks.sum(axis=1, dtype=np.float64)
+        walks = np.sum(source.walks, axis=0)
         seconds = walks / WALKS_PER_SECOND + NEIGHBOUR_SECONDS * np.minimum(walks, config.sample_size)
         return Outline(seconds, 4.0 * size * graph.num_nodes, self.batch_size, arrays, parameters)
 

@@ -52,8 +52,8 @@ class TransitionsTask:
 
     def outline(self) -> Outline:
         source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, self.max_candidates)
-        walks = source.walks.sum(axis=1, dtype=np.float64)
-        cost = walks_cost(source.walks, self.max_candidates, source.entry_bytes)
+        walks = np.sum(source.walks, axis=0)
+        cost = walks_cost(np.stack(source.walks, axis=1), self.max_candidates, source.entry_bytes)
         return Outline(walks / WALKS_PER_SECOND + ROW_SECONDS, cost.num_bytes, 1, *prepared(source))
 
     def arrays(self, job: Job, part: Part, threads: int) -> Arrays:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from gatas.graph.inputs import Ints
 
-Columns = Mapping[str, NDArray[Any]]
+Columns = Mapping[str, NDArray[Any] | None]
+"""None: the rows' own numbers."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def fill(batches: list[Ints], columns: Columns, batch_size: int | None = None) -
     used = np.arange(batch_size) < np.array([len(batch) for batch in batches])[:, None]
     place = np.empty(int(used.sum()), np.int64)
     place[np.unique(rows[used], return_inverse=True)[1]] = np.flatnonzero(used)
-    found = {name: np.asarray(column)[rows] for name, column in columns.items()}
+    found = {name: rows if column is None else np.asarray(column)[rows] for name, column in columns.items()}
     return Batches({**found, "weight": used.astype(np.float32)}, place)
 
 

@@ -31,6 +31,9 @@ class Learnable(nn.Module):
         """Draw all weights anew."""
         raise NotImplementedError
 
+    def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
+        """Told of the next batch while the present one is at work, to get ready for it in the background."""
+
     def l2_share(self, name: str) -> float:
         """How much of λ a parameter gets."""
         return 1.0

@@ -167,7 +167,7 @@ class LinkTask:
 
     def split(self, name: str, batch_size: int) -> Batches:
         """These nodes, which are represented once however many pairs they are in."""
-        return fill(cut(self.nodes_of(name), batch_size), {"target": np.arange(self.dataset.graph.num_nodes)})
+        return fill(cut(self.nodes_of(name), batch_size), {"target": None})
 
     def objective(self, model: Learnable, weight: Tensor, *, whole: Mapping[str, Tensor], **given: Tensor) -> Tensor:
         """What a step makes smaller: these pairs' part of the mean over the `whole` batch, which others may share."""

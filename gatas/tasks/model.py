@@ -1,5 +1,6 @@
 """`Model`: a sampler and an encoder over the graph of a data set; what stands on them is the task's."""
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked
 from gatas.tasks.learnable import Learnable
-from gatas.transitions import Transitions, TransitionSource
+from gatas.transitions import OnDemand, Transitions, TransitionSource
+from gatas.transitions.ahead import ReadAhead
+from gatas.transitions.table import opened_for
 
 if TYPE_CHECKING:
     from gatas.inference import Explanation, View
@@ -26,6 +29,8 @@ EMBEDDING_SIZE = 50
 """R where nodes have no features."""
 FEW_FEATURES = 16
 """LayerNorm would take much away from fewer."""
+TOUCHED_ROWS = 1 << 16
+"""Rows of features that are looked at at once."""
 EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
 """Neighbours that one batch of an evaluation has, about."""
 
@@ -48,9 +53,7 @@ class Model(Learnable):
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
         steps = self.ablation.transitions(self.config.num_steps)["num_steps"]
-        self.transitions = transitions or Transitions.build(
-            dataset.graph, steps, kind=self.config.transition_kind, max_candidates=self.config.max_candidates
-        )
+        self.transitions = transitions or self._transitions(dataset, steps)
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
         self.register_buffer("features", _features(dataset), persistent=False)
@@ -68,6 +71,27 @@ class Model(Learnable):
             self.encoder = Encoder(seed=seed, **self.ablation.encoder(**self._encoder_settings()))
             self.head = self._make_head()
         self.to(device)
+
+    def _transitions(self, dataset: Dataset, steps: int) -> TransitionSource:
+        """A table in memory; of a store the one that it names, or rows that are made for each batch, ahead of it."""
+        settings: Any = {"kind": self.config.transition_kind, "max_candidates": self.config.max_candidates}
+        if not dataset.mapped:
+            return Transitions.build(dataset.graph, steps, **settings)
+        assert dataset.origin is not None and dataset.origin.store is not None
+        if dataset.origin.transitions is not None:
+            return opened_for(dataset.graph, dataset.origin.transitions, steps, **settings)
+        self.captures = False  # rows are made on the host
+        return ReadAhead(OnDemand(dataset.graph, steps, **settings, scratch=dataset.origin.store.parent), self._touch)
+
+    def _touch(self, nodes: NDArray[Any]) -> None:
+        """Have the features of nodes that may be drawn read from disk, if they lie there."""
+        if self.features is not None and not self.features.is_cuda:
+            for some in torch.from_numpy(np.unique(nodes).astype(np.int64)).split(TOUCHED_ROWS):  # type: ignore[no-untyped-call]
+                self.features.index_select(0, some)
+
+    def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
+        if isinstance(self.transitions, ReadAhead):
+            self.transitions.ahead(batch["target"])
 
     def _make_head(self) -> nn.Module:
         raise NotImplementedError
@@ -174,9 +198,14 @@ def _all_have_features(dataset: Dataset) -> bool:
     types = dataset.graph.nodes.node_type
     if types is None:
         return True
-    size: Any = abs(dataset.features)
-    given = np.asarray(size.sum(axis=1)).ravel() > 0
-    return bool(np.isin(types, types[given]).all())
+    there: set[int] = set()
+    given: set[int] = set()
+    for first in range(0, len(types), TOUCHED_ROWS):
+        own = types[first : first + TOUCHED_ROWS]
+        size: Any = abs(dataset.features[first : first + TOUCHED_ROWS])
+        there |= set(own.tolist())
+        given |= set(own[np.asarray(size.sum(axis=1)).ravel() > 0].tolist())
+    return there == given
 
 
 def _features(dataset: Dataset) -> Tensor | None:
@@ -184,5 +213,14 @@ def _features(dataset: Dataset) -> Tensor | None:
     if dataset.features is None:
         return None
     if isinstance(dataset.features, np.ndarray):
-        return torch.tensor(dataset.features)
+        return as_tensor(dataset.features, copy=not dataset.mapped)
     return torch.tensor(dataset.features.toarray())
+
+
+def as_tensor(values: NDArray[Any], *, copy: bool) -> Tensor:
+    """An array as a tensor of its own, or one over the same memory, which may be a mapped file."""
+    if copy:
+        return torch.tensor(values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # mapped files are read-only, and nothing here writes
+        return torch.from_numpy(values)

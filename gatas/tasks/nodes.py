@@ -16,7 +16,7 @@ from gatas.tasks.batches import Batches, cut, fill, generator_of
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.metrics import classification_metrics, mean_logit, micro_metric
-from gatas.tasks.model import Model
+from gatas.tasks.model import Model, as_tensor
 
 
 class NodeClassifier(Model):
@@ -48,11 +48,10 @@ class NodeTask:
         self.several = dataset.task == "multi-label node classification"
         self.metric = "micro_f1" if self.several else "accuracy"
         self.splits, self.batch_size, self.consistency = dataset.splits, batch_size, consistency
-        labels = torch.from_numpy(np.array(dataset.labels))
-        self.labels = labels.float() if self.several else labels.long()
+        self.labels = as_tensor(dataset.labels, copy=not dataset.mapped)
         graph_id = dataset.graph.graph_id if by_graph else None
         self.graph_id = None if graph_id is None else np.asarray(graph_id)
-        self.columns: dict[str, Any] = {"target": np.arange(dataset.graph.num_nodes)}
+        self.columns: dict[str, Any] = {"target": None}
         if self.graph_id is not None and (np.diff(self.graph_id) >= 0).all():
             self.columns["first_node"] = np.searchsorted(self.graph_id, self.graph_id)
         if consistency is not None:
@@ -66,7 +65,7 @@ class NodeTask:
         others = np.ones(dataset.graph.num_nodes, np.bool_) if graph_id is None else np.isin(graph_id, graph_id[train])
         others[train] = False  # of graphs that are trained on: test graphs stay unseen
         self.others = np.flatnonzero(others)
-        self.columns["known"] = np.isin(self.columns["target"], train).astype(np.float32)
+        self.columns["known"] = np.isin(np.arange(dataset.graph.num_nodes), train).astype(np.float32)
 
     def to(self, device: torch.device) -> "NodeTask":
         self.labels = self.labels.to(device)
@@ -113,7 +112,7 @@ class NodeTask:
 
     def _losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         if self.several:
-            return F.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(-1)
+            return F.binary_cross_entropy_with_logits(logits, labels.float(), reduction="none").mean(-1)
         return F.cross_entropy(logits, labels, reduction="none")
 
     def mean_logits(self, logits: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, Field
 
 from gatas.datasets.config import DataConfig
+from gatas.datasets.settings import parsed_setting
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, checked
 
@@ -99,14 +100,3 @@ def load_config(path: str | Path) -> Config:
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     return config.below(path.absolute().parent)
-
-
-def parsed_setting(text: str) -> tuple[str, Any]:
-    """`key=value` as on a command line; the value is YAML."""
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"{text!r} sets nothing; expected section.key=value, such as training.epochs=200.")
-    try:
-        return key.strip(), yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{key.strip()} is {value!r}, which is no YAML ({' '.join(str(error).split())}).") from None

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
@@ -30,6 +31,8 @@ from gatas.training.run import Run, Runs
 from gatas.transitions import TransitionSource
 
 ENCODING = "encoding.json"
+ID_ROWS = 1 << 16
+"""Ids that are written at once."""
 FORMAT = 1
 """Of the folder; one that is read must have this or none, as those before it was written down."""
 
@@ -172,9 +175,13 @@ def answer_as_measured(model: Learnable, training: TrainingConfig) -> None:
 def _ids(dataset: Dataset) -> bytes:
     """Which node each number is."""
     graph = dataset.graph
-    names = [graph.name(node) for node in range(graph.num_nodes)]
+    schema = pa.schema({"node": pa.int64(), "id": pa.array([graph.name(0)]).type})
     buffer = BytesIO()
-    pq.write_table(pa.table({"node": pa.array(range(graph.num_nodes), pa.int64()), "id": pa.array(names)}), buffer)
+    with pq.ParquetWriter(buffer, schema) as writer:
+        for first in range(0, graph.num_nodes, ID_ROWS):
+            nodes = np.arange(first, min(first + ID_ROWS, graph.num_nodes))
+            names = nodes if graph.node_names is None else graph.node_names.take(nodes)
+            writer.write_table(pa.table([pa.array(nodes), pa.array(names)], schema=schema))
     return buffer.getvalue()
 
 

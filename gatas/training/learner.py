@@ -58,7 +58,8 @@ class Learner:
         self.best = self.optimiser.values.clone()
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
         captures = device.type == "cuda" and self.model.captures and not sparse  # rows are counted by the host
-        self.training = Loop(self._step, captures, [*self.counters.values(), self.optimiser.values, *self.optimiser.moments])
+        changed = [*self.counters.values(), self.optimiser.values, *self.optimiser.moments]
+        self.training = Loop(self._step, captures, changed, self.model.look_ahead)
         self.splits: dict[str, Split] = {}
 
     @classmethod
@@ -147,7 +148,8 @@ class Learner:
     def _prepared(self, split: str) -> "Split":
         batches = self.task.split(split, self.model.evaluation_batch(self.device))
         waits = self.config.evaluation_mode == "all"  # the length of the longest row is the host's to know
-        loop = Loop(self._evaluated, self.device.type == "cuda" and self.model.captures and not waits, [])
+        captures = self.device.type == "cuda" and self.model.captures and not waits
+        loop = Loop(self._evaluated, captures, [], self.model.look_ahead)
         own, sizes = self.group.numbers(len(batches)), batches.sizes
         columns = {name: column[own] for name, column in self._on_device(batches).items()}
         place = torch.from_numpy(batches.place).to(self.device)
@@ -243,8 +245,14 @@ class Loop:
     To warm up before the capture, `work` is done a few times: what it changes is `changed`, and is put back.
     """
 
-    def __init__(self, work: Callable[[Batch], Tensor], captures: bool, changed: list[Tensor]) -> None:
-        self.work, self.captures, self.changed = work, captures, changed
+    def __init__(
+        self,
+        work: Callable[[Batch], Tensor],
+        captures: bool,
+        changed: list[Tensor],
+        ahead: Callable[[Batch], None] = lambda batch: None,
+    ) -> None:
+        self.work, self.captures, self.changed, self.ahead = work, captures, changed, ahead
         self.graph: Any = None
         self.columns: Batch = {}
 
@@ -253,8 +261,13 @@ class Loop:
         if self.captures:
             return self._replayed(columns, first, stop)
         results = []
+        batches = [{name: column[k, ..., : sizes[k]] for name, column in columns.items()} for k in range(len(sizes))]
+        for batch in batches[first : first + 1]:
+            self.ahead(batch)
         for number in range(first, len(sizes)):
-            results.append(self.work({name: column[number, ..., : sizes[number]] for name, column in columns.items()}))
+            if number + 1 < len(sizes):
+                self.ahead(batches[number + 1])
+            results.append(self.work(batches[number]))
             if stop():
                 break
         return _even(results)

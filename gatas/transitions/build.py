@@ -2,10 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 
 from gatas.errors import GatasWarning, TransitionError
 from gatas.graph import Graph
+from gatas.graph.arrays import collected
 from gatas.graph.inputs import Ints, frozen
 from gatas.transitions import kernels
 from gatas.transitions.cost import (
     COUNTABLE_WALKS,
     Cost,
     entry_bytes,
+    node_slices,
     path_dtype,
     refuse_if_too_large,
     table_bytes,
@@ -76,13 +79,14 @@ class Builder:
         max_candidates: int | None,
         num_threads: int | None,
         adjacency: kernels.Adjacency | None = None,  # where it was made before
+        scratch: Path | None = None,
     ) -> None:
         self.graph = graph
         self.num_steps = num_steps
         self.max_candidates = max_candidates
         self.num_threads = num_threads or available_threads()
         self.path_dtype = path_dtype(graph.num_relations, num_steps)
-        self.adjacency = adjacency or adjacency_in_runs(graph, kind)
+        self.adjacency = adjacency or adjacency_in_runs(graph, kind, scratch)
 
     def rows(self, targets: Ints, cost: Cost, progress: Progress | None = None) -> Rows:
         """Count, allocate, fill. Refuses what would not fit, before and after counting."""
@@ -166,33 +170,54 @@ class Builder:
         )
 
 
-def adjacency_in_runs(graph: Graph, kind: Kind) -> kernels.Adjacency:
-    """The graph's edges, with the runs of equal type among each node's edges and what a node's mass is scaled by."""
-    source = graph.source
-    starts = np.ones(graph.num_edges, bool)
-    starts[1:] = (graph.edge_type[1:] != graph.edge_type[:-1]) | (source[1:] != source[:-1])
-    first = np.flatnonzero(starts)
-    runs_per_node = np.bincount(source[first], minlength=graph.num_nodes)
+def adjacency_in_runs(graph: Graph, kind: Kind, scratch: Path | None = None) -> kernels.Adjacency:
+    """The graph's edges, with the runs of equal type among each node's edges and what a node's mass is scaled by.
+
+    With a `scratch` folder the arrays lie in files there, which have no names any more: they go when they are let go of.
+    """
+    arrays = collected(_runs(graph, kind), RUN_DTYPES, scratch)
     return kernels.Adjacency(
         neighbour=graph.neighbour,
         weight=frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight,
-        # read-only as mapped ones are, so that kernels are compiled once for both
-        run_indptr=frozen(np.concatenate([[0], np.cumsum(runs_per_node)]).astype(np.int64)),
-        run_type=frozen(graph.edge_type[first].astype(np.int32)),
-        run_start=frozen(np.concatenate([first, [graph.num_edges]]).astype(np.int64)),
-        scale=frozen(np.ones(graph.num_nodes) if kind == "count" else inverse_degree(graph)),
         num_relations=graph.num_relations,
+        **{name: frozen(array) for name, array in arrays.items()},  # as stored ones are: kernels are compiled once for both
     )
 
 
-def inverse_degree(graph: Graph) -> NDArray[np.float64]:
-    """1 / (total weight of a node's edges). Self-edges count in no degree; a node without other edges gets 0."""
-    source = graph.source
-    weight = (source != graph.neighbour).astype(np.float64)
+RUN_DTYPES = {"run_indptr": np.int64, "run_type": np.int32, "run_start": np.int64, "scale": np.float64}
+
+
+def _runs(graph: Graph, kind: Kind) -> Iterator[dict[str, NDArray[Any]]]:
+    """Some nodes at a time, so that a mapped graph is never copied whole."""
+    count = 0
+    yield {"run_indptr": np.zeros(1, np.int64)}
+    for first, last in node_slices(graph):
+        start, stop = int(graph.indptr[first]), int(graph.indptr[last])
+        source = np.repeat(np.arange(last - first), np.diff(graph.indptr[first : last + 1]))
+        types = graph.edge_type[start:stop]
+        begins = np.ones(stop - start, bool)
+        begins[1:] = (types[1:] != types[:-1]) | (source[1:] != source[:-1])
+        at = np.flatnonzero(begins)
+        per_node = np.bincount(source[at], minlength=last - first)
+        scale = np.ones(last - first) if kind == "count" else inverse_degree(graph, first, last)
+        run_indptr = count + np.cumsum(per_node)
+        count += len(at)
+        yield {"run_indptr": run_indptr, "run_type": types[at], "run_start": start + at, "scale": scale}
+    yield {"run_start": np.array([graph.num_edges])}
+
+
+def inverse_degree(graph: Graph, first: int, last: int) -> NDArray[np.float64]:
+    """1 / (total weight of a node's edges), of nodes `first` to `last`.
+
+    Self-edges count in no degree; a node without other edges gets 0.
+    """
+    start, stop = graph.indptr[first], graph.indptr[last]
+    source = np.repeat(np.arange(last - first), np.diff(graph.indptr[first : last + 1]))
+    weight = (source + first != graph.neighbour[start:stop]).astype(np.float64)
     if graph.weight is not None:
-        weight *= graph.weight
-    degree = np.bincount(source, weight, minlength=graph.num_nodes)
-    return np.divide(1.0, degree, out=np.zeros(graph.num_nodes), where=degree > 0)
+        weight *= graph.weight[start:stop]
+    degree = np.bincount(source, weight, minlength=last - first)
+    return np.divide(1.0, degree, out=np.zeros(last - first), where=degree > 0)
 
 
 def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int, int]]:

@@ -1,5 +1,6 @@
 """What a table of transitions would cost, before it is built: O(C · edges), an upper bound."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,10 @@ from typing import Any
 import numpy as np
 import psutil
 from numpy.typing import NDArray
-from scipy import sparse
 
 from gatas.errors import TooLargeError
 from gatas.graph import Graph
+from gatas.graph.arrays import collected
 from gatas.graph.inputs import Ints
 from gatas.graph.summary import components
 from gatas.transitions.paths import num_paths
@@ -60,12 +61,34 @@ def estimate_cost(graph: Graph, num_steps: int, targets: Ints | None = None, max
 
 def count_walks(graph: Graph, num_steps: int) -> NDArray[np.float64]:
     """(N, C + 1) walks of each length from each node, visited nodes not avoided."""
-    shape = (graph.num_nodes, graph.num_nodes)
-    adjacency = sparse.csr_array((np.ones(graph.num_edges), graph.neighbour, graph.indptr), shape=shape)
-    walks = np.ones((graph.num_nodes, num_steps + 1))
-    for step in range(1, num_steps + 1):
-        walks[:, step] = np.asarray(adjacency @ walks[:, step - 1])
+    return np.stack(walks_by_step(graph, num_steps, None), axis=1)
+
+
+def walks_by_step(graph: Graph, num_steps: int, scratch: Path | None) -> list[NDArray[np.float64]]:
+    """The same, an array for each length; in files of a scratch folder, if there is one."""
+    walks = [np.broadcast_to(np.ones(1), graph.num_nodes)]
+    for _ in range(num_steps):
+        before = walks[-1]
+        pieces = ({"walks": longer_walks(graph, before, first, last)} for first, last in node_slices(graph))
+        walks.append(collected(pieces, {"walks": np.float64}, scratch)["walks"])
     return walks
+
+
+def longer_walks(graph: Graph, walks: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
+    """Walks of one step more, from nodes `first` to `last`."""
+    start, stop = graph.indptr[first], graph.indptr[last]
+    source = np.repeat(np.arange(last - first), np.diff(graph.indptr[first : last + 1]))
+    return np.bincount(source, walks[graph.neighbour[start:stop]], minlength=last - first).astype(np.float64)
+
+
+def node_slices(graph: Graph, num_edges: int = 1 << 20) -> Iterator[tuple[int, int]]:
+    """Ranges of nodes with about so many edges each, or with one node: what is computed of one is small."""
+    first = 0
+    while first < graph.num_nodes:
+        last = int(np.searchsorted(graph.indptr, graph.indptr[first] + num_edges, side="right")) - 1
+        last = min(max(last, first + 1), first + num_edges, graph.num_nodes)
+        yield first, last
+        first = last
 
 
 def walks_cost(walks: NDArray[Any], max_candidates: int | None, bytes_per_entry: int) -> Cost:

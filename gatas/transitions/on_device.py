@@ -68,7 +68,7 @@ def build_rows(
 
 
 def _to_device(graph: Graph, kind: Kind, device: torch.device) -> Edges:
-    scale = inverse_degree(graph) if kind == "walk" else np.ones(graph.num_nodes)
+    scale = inverse_degree(graph, 0, graph.num_nodes) if kind == "walk" else np.ones(graph.num_nodes)
     share = scale[graph.source] * (1.0 if graph.weight is None else graph.weight.astype(np.float64))
     arrays = (graph.indptr, graph.neighbour.astype(np.int64), graph.edge_type.astype(np.int64), share)
     tensors = [torch.from_numpy(array.copy()).to(device) for array in arrays]

@@ -35,14 +35,15 @@ class Prepared(OnDemand):
         given = {"neighbour": graph.neighbour, "weight": weight, "num_relations": graph.num_relations}
         adjacency = kernels.Adjacency(**given, **{name: store.array(name) for name in ADJACENCY})
         self.builder = Builder(graph, num_steps, kind, max_candidates, num_threads, adjacency)
-        self.walks = store.array("walks")
+        self.walks = list(store.array("walks").T)
         self.entry_bytes = entry_bytes(graph.num_relations, num_steps)
 
 
 def prepared(source: OnDemand) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and parameters to keep in a store."""
     setting, adjacency = source.setting, source.builder.adjacency
-    arrays = {name: getattr(adjacency, name) for name in ADJACENCY} | {"walks": source.walks}
+    walks = np.stack(source.walks, axis=1).astype(np.float32)
+    arrays = {name: getattr(adjacency, name) for name in ADJACENCY} | {"walks": walks}
     parameters = {
         "num_steps": setting.num_steps,
         "kind": setting.kind,

@@ -14,7 +14,7 @@ from gatas.graph.inputs import Ints, as_array, as_count, as_indices
 from gatas.graph.saved import name_arrays, stored_names, structure_fingerprint
 from gatas.graph.storage import Store, open_store, write_store
 from gatas.transitions.build import Builder, Kind, Progress, Rows, check_settings
-from gatas.transitions.cost import count_walks, entry_bytes, estimate_cost, walks_cost
+from gatas.transitions.cost import entry_bytes, estimate_cost, walks_by_step, walks_cost
 
 SHARD_ENTRIES = 1 << 26
 """Entries per stored shard at most, unless one row has more: some 600 MB."""
@@ -207,11 +207,17 @@ class OnDemand:
         kind: Kind = "walk",
         max_candidates: int | None = None,
         num_threads: int | None = None,
+        *,
+        scratch: Path | None = None,
     ) -> None:
+        """What it needs to know of the graph lies in memory, or in nameless files of a `scratch` folder."""
         check_settings(num_steps, kind, max_candidates, num_threads)
         self.setting = Setting.of(graph, num_steps, kind, max_candidates)
-        self.builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
-        self.walks = count_walks(graph, num_steps).astype(np.float32)
+        try:
+            self.builder = Builder(graph, num_steps, kind, max_candidates, num_threads, scratch=scratch)
+            self.walks = walks_by_step(graph, num_steps, scratch)
+        except OSError as error:
+            raise TransitionError(f"{scratch} cannot be written to ({error.strerror or error}). Make room there.") from error
         self.entry_bytes = entry_bytes(graph.num_relations, num_steps)
 
     def row(self, target: int) -> Row:
@@ -221,7 +227,21 @@ class OnDemand:
     def rows(self, targets: Any) -> Rows:
         """The candidates of several nodes, in the order asked for, which may repeat."""
         wanted = checked_targets(targets, self.setting.num_nodes)
-        return self.builder.rows(wanted, walks_cost(self.walks[wanted], self.setting.max_candidates, self.entry_bytes))
+        walks = np.stack([of_step[wanted] for of_step in self.walks], axis=1)
+        return self.builder.rows(wanted, walks_cost(walks, self.setting.max_candidates, self.entry_bytes))
+
+
+def opened_for(graph: Graph, folder: Path, num_steps: int, kind: Kind, max_candidates: int | None) -> Transitions:
+    """A stored table, which must be of this graph and have these settings."""
+    table = Transitions.open(folder)
+    wanted, found = Setting.of(graph, num_steps, kind, max_candidates), table.setting
+    for name in ("num_steps", "kind", "max_candidates", "graph_fingerprint"):
+        if getattr(found, name) != getattr(wanted, name):
+            raise TransitionError(
+                f"{folder} has {name} {getattr(found, name)!r}, but {getattr(wanted, name)!r} is asked for. Build the table "
+                "again, or change the settings."
+            )
+    return table
 
 
 COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")

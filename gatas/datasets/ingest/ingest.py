@@ -1,0 +1,256 @@
+"""`ingest`: edge files and a node table into the folder that `Graph.save` would write, in bounded memory."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from gatas.datasets.config import DataConfig
+from gatas.datasets.ingest.database import connected, database_memory, parquet
+from gatas.datasets.ingest.edge_files import check_alike, copy_file, listed_files
+from gatas.datasets.ingest.faults import ColumnFacts, Faults, are_integers, refuse, refuse_decimals
+from gatas.datasets.ingest.node_files import NodeFiles, open_nodes, read_known, write_features
+from gatas.datasets.ingest.numbering import (
+    NAMES,
+    Copied,
+    decided,
+    find_names,
+    find_types,
+    refuse_repeated,
+    refuse_unknown,
+    with_numbers,
+    write_names,
+)
+from gatas.datasets.ingest.sorting import Order, write_csr
+from gatas.datasets.ingest.work import Work, fingerprints, working_beside
+from gatas.datasets.own import ONE_TYPE
+from gatas.datasets.settings import checked
+from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
+from gatas.graph import Graph, Names, NodeTable
+from gatas.graph.arrays import mapped
+
+if TYPE_CHECKING:
+    import duckdb
+
+Progress = Callable[[str, float], None]
+"""Told the stage, and the share of it that is done."""
+
+
+def ingest(
+    edges: str | Path | Sequence[str | Path],
+    nodes: str | Path | None = None,
+    *,
+    out: str | Path,
+    memory: int = 2 << 30,
+    threads: int = 2,
+    progress: Progress = lambda stage, share: None,
+    **settings: Any,
+) -> None:
+    """Write a graph store from edge files (Parquet, CSV, TSV, folders of them) of any size. `settings` are `DataConfig`'s.
+
+    It holds the bytes that `read_dataset(...).graph.save(out)` would write, but needs no more than `memory` bytes, whatever
+    the number of edges: about 60 bytes a node, and DuckDB, which spills to disk, beside `out`. What a killed ingest has
+    finished is found again by the same call.
+    """
+    listed = [edges] if isinstance(edges, str | Path) else list(edges)
+    if not listed:
+        raise GraphError("no edge file was given. Give one, or several, or a folder of them.")
+    out = Path(out).absolute()
+    given: dict[str, Any] = {"edges": listed[0], "nodes": nodes, **settings}
+    if nodes is None:
+        given["task"] = "link prediction"  # of which nothing is held out here: the graph is all that is asked for
+    config = checked(DataConfig, given, "data")
+    if nodes is not None and config.task == "link prediction":
+        raise ConfigError(
+            "data.task is link prediction, for which links are held out of a graph in memory (gatas train). An ingested store "
+            "holds all edges, with labels of nodes: leave the task out."
+        )
+    database_memory(memory)
+    if out.exists():
+        raise StoreError(f"{out} exists already. Choose another folder, or remove it.")
+    files = listed_files([Path(path) for path in listed])
+    node_files = [] if nodes is None else listed_files([Path(nodes)])
+    job = {"settings": config.model_dump(mode="json"), "files": fingerprints([*files, *node_files])}
+    try:
+        with working_beside(out, job) as work:
+            with connected(memory, threads, work.spill) as connection:
+                graph = _Ingest(work, connection, config, files, progress).graph(node_files)
+            progress("store", 0.0)
+            graph.save(out)
+            del graph
+    except OSError as error:
+        raise StoreError(
+            f"{out} could not be written: {error.strerror or error}. What was done so far is kept: make room, or allow "
+            "writing, and run the same command again."
+        ) from error
+
+
+class _Ingest:
+    """The stages, one after another."""
+
+    def __init__(
+        self,
+        work: Work,
+        connection: "duckdb.DuckDBPyConnection",
+        config: DataConfig,
+        files: list[Path],
+        progress: Progress,
+    ) -> None:
+        self.work, self.connection, self.config, self.files, self.progress = work, connection, config, files, progress
+
+    def graph(self, node_files: list[Path]) -> Graph:
+        """The graph, with all that is large mapped from files."""
+        edges, facts = self.copied()
+        people = None if not node_files else open_nodes(node_files, Path(str(self.config.nodes)), self.config)
+        edges = self.decided(edges, facts, people)
+        types_folder, types = self.types(edges)
+        names, found = self.names(edges, people)
+        numbered = self.numbered(edges, types_folder if types else None, names, found, people)
+        nodes, graph_id = self.nodes(people, found["num_nodes"])
+        inverse = self.config.direction == "inverse"
+        type_names = tuple(str(name) for name in types) or (ONE_TYPE,)
+        order = Order(found["num_nodes"], len(type_names) * (1 + inverse), self.config.direction, edges.weighted)
+        self.progress("sort", 0.0)
+        folder, written = self.work.stage("csr", lambda folder: write_csr(self.connection, numbered, order, folder))
+        arrays = {name: mapped(folder, name, described) for name, described in written["arrays"].items()}
+        return Graph(
+            **arrays,
+            num_edge_types=order.num_types,
+            graph_id=graph_id,
+            node_names=_stored_names(names, found),
+            edge_type_names=(*type_names, *(f"{name}⁻¹" for name in type_names)) if inverse else type_names,
+            nodes=nodes,
+            num_repeated=written["num_repeated"],
+        )
+
+    def copied(self) -> tuple[Copied, list[dict[str, Any]]]:
+        """All edge files, each a stage of its own; what is wrong is said when all are read."""
+        copies, facts = [], []
+        for number, file in enumerate(self.files):
+            self.progress("read", number / len(self.files))
+            fill = partial(copy_file, file, number, self.config)
+            stage = self.work.stage(f"edges-{number:06}", fill)
+            copies.append(stage[0] / "edges.parquet")
+            facts.append(stage[1])
+        refuse([fact["faults"] for fact in facts])
+        check_alike(self.files, facts)
+        for file, fact in zip(self.files, facts, strict=True):
+            if fact["others"]:
+                columns = ", ".join(map(repr, fact["others"]))
+                warnings.warn(f"{file}: {len(fact['others'])} columns were not used: {columns}.", GatasWarning, stacklevel=2)
+                break
+        if zeros := sum(fact["zeros"] for fact in facts):
+            warnings.warn(f"{zeros} edges have weight 0 and were dropped.", GatasWarning, stacklevel=2)
+        typed = any("type" in fact["columns"] for fact in facts)
+        return Copied(self.files, copies, False, False, typed, any(fact["weighted"] for fact in facts)), facts
+
+    def decided(self, edges: Copied, facts: list[dict[str, Any]], people: NodeFiles | None) -> Copied:
+        """Whether ids and types are integers or text, over all files."""
+        ends = [decided(facts, end, f"{end}s are") for end in ("source", "target")]
+        of_nodes = [] if people is None else [self.node_ids(people)]
+        types = decided(facts, "type", "types are")
+        for columns in (*ends, of_nodes, types):
+            refuse_decimals(columns)
+        integers = are_integers([*ends[0], *ends[1], *of_nodes])
+        return Copied(edges.files, edges.copies, integers, are_integers(types), edges.typed, edges.weighted)
+
+    def node_ids(self, people: NodeFiles) -> dict[str, Any]:
+        """What the ids of a node table look like."""
+        name = people.table.column_names["id"]
+        values = people.column(name)
+        kind, faults = ColumnFacts(people.files[0], name, values.type if len(values) else pa.int64()), Faults()
+        first = 0
+        for chunk in values.chunks:
+            kind.look(chunk, lambda row, first=first: people.table.place(first + row, "id"), faults)
+            first += len(chunk)
+        refuse([faults.found])
+        return {**vars(kind), "described": "the node table's are"}
+
+    def types(self, edges: Copied) -> tuple[Path, list[Any]]:
+        """Types of edges; numbers that are not 0, 1, 2 … are numbered, and keep their names."""
+        folder, found = self.work.stage("types", lambda folder: find_types(self.connection, edges, folder))
+        types: list[Any] = found["types"]
+        names = [str(name) for name in types]
+        if names and all(name.isdecimal() for name in names) and names != [str(k) for k in range(len(names))]:
+            warnings.warn(
+                f"the edge types {', '.join(names[:8])}{' …' if len(names) > 8 else ''} were numbered 0 to {len(names) - 1} "
+                "and keep their names.",
+                GatasWarning,
+                stacklevel=3,
+            )
+        return folder, types
+
+    def names(self, edges: Copied, people: NodeFiles | None) -> tuple[Path, dict[str, Any]]:
+        """Ids in node order: those of the node table, or all that edges name."""
+        self.progress("ids", 0.0)
+
+        def fill(folder: Path) -> dict[str, Any]:
+            if people is None:
+                return find_names(self.connection, edges, folder)
+            values = people.column(people.table.column_names["id"])
+            values = values.cast(pa.int64() if edges.integers else pa.large_string())
+            found = write_names((pa.record_batch([chunk], names=["id"]) for chunk in values.chunks), edges.integers, folder)
+            if not found["numbered"]:
+                refuse_repeated(self.connection, folder, people.where)
+            return found
+
+        folder, found = self.work.stage("names", fill)
+        if not found["num_nodes"]:
+            where = self.files[0] if people is None else people.where
+            raise GraphError(f"{where} has no rows, so the graph has no nodes. Give at least one.")
+        return folder, found
+
+    def nodes(self, people: NodeFiles | None, num_nodes: int) -> tuple[NodeTable, Any]:
+        """Types, labels, splits and features, and which graph each node is of."""
+        if people is None:
+            return NodeTable(num_nodes), None
+        self.progress("nodes", 0.0)
+        known = read_known(people, self.config)
+        folder, found = self.work.stage("features", lambda folder: write_features(people, self.config, known, folder))
+        features = mapped(folder, "features", found["array"], found["width"]) if found["width"] else None
+        labels: dict[str, Any] = {}
+        if known.labels is not None:
+            labels = {"labels": known.labels.values, "class_names": known.labels.names}
+        table = NodeTable(num_nodes, features=features, splits=known.splits, **labels, **known.types)
+        return table, None if known.graph_id is None else known.graph_id.astype(np.int32)
+
+    def numbered(self, edges: Copied, types: Path | None, names: Path, found: dict[str, Any], people: NodeFiles | None) -> str:
+        """Edges by the numbers of nodes, as SQL; every end must be known."""
+        where = self.files[0] if people is None else people.where
+        if found["numbered"]:
+            known = f"id BETWEEN 0 AND {found['num_nodes'] - 1}"
+            if people is not None and self.outside(edges, known):
+                refuse_unknown(self.connection, edges, known, where)
+            return with_numbers(edges, types, None)
+        self.progress("numbers", 0.0)
+
+        def fill(folder: Path) -> dict[str, Any]:
+            query = with_numbers(edges, types, names)
+            target = str(folder / "numbered.parquet")
+            self.connection.sql(f"SELECT * FROM {query}").write_parquet(target, compression="zstd", row_group_size=1 << 17)
+            return {}
+
+        folder, _ = self.work.stage("numbered", fill)
+        table = parquet(folder / "numbered.parquet")
+        if self.count(f"{table} WHERE source IS NULL OR target IS NULL"):
+            refuse_unknown(self.connection, edges, f"id IN (SELECT id FROM {parquet(names / NAMES)})", where)
+        return table
+
+    def outside(self, edges: Copied, known: str) -> bool:
+        """Whether any end is not known, of ids that are numbers."""
+        ends = [f"SELECT min({end}) AS id FROM {edges.table} UNION ALL SELECT max({end}) FROM {edges.table}"
+                for end in ("source", "target")]  # fmt: skip
+        return self.count(f"({' UNION ALL '.join(ends)}) WHERE NOT ({known})") > 0
+
+    def count(self, rows: str) -> int:
+        return int(self.connection.sql(f"SELECT count(*) FROM {rows}").fetchall()[0][0])
+
+
+def _stored_names(folder: Path, found: dict[str, Any]) -> Names | None:
+    if found["numbered"]:
+        return None
+    return Names(*(mapped(folder, name, described) for name, described in found["arrays"].items()))

@@ -1,0 +1,242 @@
+"""Node tables a column at a time: what a node has one of is held in memory, features are not."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from gatas.datasets.config import DataConfig
+from gatas.datasets.encoding import (
+    ONE_KIND,
+    Category,
+    Encoding,
+    Kinds,
+    Lists,
+    Number,
+    chosen_columns,
+    learn_column,
+)
+from gatas.datasets.labels import Labels, read_labels
+from gatas.datasets.own import node_splits
+from gatas.errors import GraphError
+from gatas.graph.arrays import ArrayWriter, mapped
+from gatas.graph.inputs import Floats
+from gatas.graph.node_columns import is_list, warn_of_others
+from gatas.graph.reading import codes_of
+from gatas.graph.tables import Table, is_text_file, present_columns, read_table, wanted_columns
+
+BATCH_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class NodeFiles:
+    """One table in one or more files. Parquet is read by columns; text files are read whole."""
+
+    files: Sequence[Path]
+    table: Table  # with empty columns, where they can be read when they are needed
+    where: Path
+
+    def column(self, name: str) -> Any:
+        """All values of a column, by the file's name for it."""
+        if is_text_file(self.files[0]):
+            ours = {column: ours for ours, column in self.table.column_names.items()}
+            return self.table.columns[ours[name]] if name in ours else self.table.others[name]
+        return pa.chunked_array([part for file in self.files for part in _read_column(file, name).chunks], self._type(name))
+
+    def batches(self, name: str, rows: int) -> Iterator[Any]:
+        """The values of a column, some rows at a time."""
+        for file in self.files:
+            with pq.ParquetFile(file, pre_buffer=False) as opened:
+                for batch in opened.iter_batches(rows, columns=[name]):
+                    yield batch.column(0)
+
+    def with_column(self, name: str) -> Table:
+        """The table with the values of one column."""
+        if name in self.table.others:
+            return replace(self.table, others={**self.table.others, name: self.column(name)})
+        ours = next(ours for ours, column in self.table.column_names.items() if column == name)
+        return replace(self.table, columns={**self.table.columns, ours: self.column(name)})
+
+    def _type(self, name: str) -> Any:
+        return {**self.table.others, **{c: self.table.columns[o] for o, c in self.table.column_names.items()}}[name].type
+
+
+def open_nodes(files: Sequence[Path], where: Path, config: DataConfig) -> NodeFiles:
+    """The columns of a node table, and how many rows it has."""
+    given = {"id": config.id, "type": config.node_type, "graph": config.graph, "split": config.split}
+    given |= {"label": config.label[0] if config.label else None} if len(config.label or " ") == 1 else {}
+    names = {name: column for name, column in given.items() if column is not None}
+
+    def naming(ours: str, column: str) -> str:
+        return f"data.{'node_type' if ours == 'type' else ours}: {column}"
+
+    if any(is_text_file(file) != is_text_file(files[0]) for file in files):
+        raise GraphError(f"{where} holds Parquet files and text files. Keep one kind.")
+    optional = [name for name in given if name != "id"]
+    if is_text_file(files[0]):
+        tables = [read_table(file, ("id",), optional, names, True, naming) for file in files]
+        return NodeFiles(files, tables[0] if len(tables) == 1 else _joined(tables, where), where)
+    schema = _common_schema(files)
+    present = present_columns(
+        files[0], list(schema.names), ("id",), names, wanted_columns(("id",), optional, names), True, naming
+    )
+    empty = {name: pa.chunked_array([], _plain(schema.field(name).type)) for name in schema.names}
+    table = Table(
+        where,
+        {name: empty[column] for name, column in present.items()},
+        present,
+        {name: values for name, values in empty.items() if name not in present.values()},
+        sum(pq.read_metadata(file).num_rows for file in files),
+    )
+    return NodeFiles(files, table, where)
+
+
+def _joined(tables: list[Table], where: Path) -> Table:
+    """Text files one after another; their columns must be alike."""
+    first = tables[0]
+    for table in tables[1:]:
+        if (*table.columns, *table.others) != (*first.columns, *first.others):
+            raise GraphError(f"{table.path} has other columns than {first.path}. Give all files of a table the same.")
+
+    def joined(columns: str, name: str) -> Any:
+        parts = [pa.table({"values": getattr(table, columns)[name]}) for table in tables]
+        try:
+            return pa.concat_tables(parts, promote_options="permissive")["values"]
+        except pa.ArrowException as error:
+            raise GraphError(f"{where}: the column {name!r} is of one kind in one file and of another elsewhere.") from error
+
+    columns, others = ({name: joined(group, name) for name in getattr(first, group)} for group in ("columns", "others"))
+    return replace(first, path=where, columns=columns, others=others, num_rows=sum(table.num_rows for table in tables))
+
+
+def _common_schema(files: Sequence[Path]) -> Any:
+    schemas = []
+    for file in files:
+        try:
+            schemas.append(pq.read_schema(file).remove_metadata())
+        except (pa.ArrowException, OSError) as error:
+            raise GraphError(f"{file} could not be read as Parquet: {str(error).splitlines()[0]}") from error
+        if schemas[-1] != schemas[0]:
+            raise GraphError(
+                f"{file} has other columns, or of other types, than {files[0]}. Give all files of a table the same."
+            )
+    return schemas[0]
+
+
+def _read_column(file: Path, name: str) -> Any:
+    try:
+        values = pq.read_table(file, columns=[name])[name]
+    except (pa.ArrowException, OSError) as error:
+        raise GraphError(f"{file} could not be read as Parquet: {str(error).splitlines()[0]}") from error
+    return values.cast(_plain(values.type)) if pa.types.is_dictionary(values.type) else values
+
+
+def _plain(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a node table says, but for ids and features."""
+
+    kinds: Kinds
+    labels: Labels | None
+    splits: dict[str, NDArray[np.int64]]
+    graph_id: NDArray[np.int64] | None
+
+    @property
+    def types(self) -> dict[str, Any]:
+        if self.kinds.names == ONE_KIND:
+            return {}
+        return {"node_type": self.kinds.number, "node_type_names": self.kinds.names}
+
+
+def read_known(people: NodeFiles, config: DataConfig) -> Known:
+    """Types, labels, splits and graphs of all nodes; labels may be absent."""
+    table = people.table
+    names = [column for ours, column in table.column_names.items() if ours != "id"]
+    for name in (*names, *(config.label or ())):
+        table = (
+            replace(people, table=table).with_column(name) if name in (*table.column_names.values(), *table.others) else table
+        )
+    kinds = Kinds(np.zeros(table.num_rows, np.int64), ONE_KIND)
+    if "type" in table.columns:
+        kinds = Kinds(*codes_of(table, "type"))
+    graph_id = codes_of(table, "graph")[0] if "graph" in table.columns else None
+    if config.label is None and "label" not in table.columns:
+        return Known(kinds, None, {}, graph_id)
+    labels = read_labels(table, config.label)
+    return Known(kinds, labels, node_splits(config, table, labels), graph_id)
+
+
+def write_features(people: NodeFiles, config: DataConfig, known: Known, folder: Path) -> dict[str, Any]:
+    """(N, F) features, a column of the table after another; gives their width, 0 for none."""
+    names = chosen_columns(people.table, config)
+    warn_of_others(people.table, used=(*names, *(config.label or ())))
+    measured = np.ones(people.table.num_rows, np.bool_)
+    if known.labels is not None:
+        measured = np.isin(np.arange(people.table.num_rows), known.splits["train"])
+    blocks = []
+    for number, name in enumerate(names):
+        writer = ArrayWriter(folder, f"block-{number}", np.float32)
+        for rows in _encoded(people, name, config, known.kinds, measured):
+            writer.append(rows)
+        blocks.append((writer.name, writer.finish()))
+    if not blocks:
+        return {"width": 0}
+    num_rows = people.table.num_rows
+    parts = [mapped(folder, name, described, described[1] // num_rows) for name, described in blocks]
+    if len(parts) == 1:
+        (folder / f"{blocks[0][0]}.bin").rename(folder / "features.bin")
+        return {"width": parts[0].shape[1], "array": blocks[0][1]}
+    writer = ArrayWriter(folder, "features", np.float32)
+    step = max(1, BATCH_BYTES // (4 * sum(part.shape[1] for part in parts)))
+    for first in range(0, num_rows, step):
+        writer.append(np.concatenate([part[first : first + step] for part in parts], axis=1))
+    for name, _ in blocks:
+        (folder / f"{name}.bin").unlink()
+    return {"width": sum(part.shape[1] for part in parts), "array": writer.finish()}
+
+
+def _encoded(people: NodeFiles, name: str, config: DataConfig, kinds: Kinds, measured: NDArray[np.bool_]) -> Iterator[Floats]:
+    """What one column makes of features: at once, or for lists some rows at a time."""
+    values = people.table.others.get(name)
+    if values is None or not is_list(values.type) or is_text_file(people.files[0]):
+        table = people.with_column(name)
+        yield _encoding(learn_column(table, name, config, kinds, measured), config, kinds).encoded(table, kinds)
+        return
+    column = _learned_lists(people, name, config, kinds)
+    first = 0
+    for batch in people.batches(name, max(1, BATCH_BYTES // (32 * max(1, column.width)))):
+        last = first + len(batch)
+        table = replace(people.table, others={name: batch}, num_rows=len(batch), first_row=first)
+        own = Kinds(kinds.number[first:last], kinds.names)
+        yield _encoding(column, config, own).encoded(table, own)
+        first = last
+
+
+def _encoding(column: Number | Category | Lists, config: DataConfig, kinds: Kinds) -> Encoding:
+    return Encoding(types=kinds.names, missing=config.missing, columns=(column,))
+
+
+def _learned_lists(people: NodeFiles, name: str, config: DataConfig, kinds: Kinds) -> Lists:
+    """How long the lists of each node type are; nodes without one are refused here, where all can be counted."""
+    present, widths, first = np.zeros(people.table.num_rows, np.bool_), np.zeros(len(kinds.names), np.int64), 0
+    for batch in people.batches(name, 1 << 14):
+        last = first + len(batch)
+        present[first:last] = batch.is_valid()
+        np.maximum.at(widths, kinds.number[first:last], np.asarray(pc.fill_null(pc.list_value_length(batch), 0)))
+        first = last
+    types = np.unique(kinds.number[present])
+    if not types.size:
+        raise GraphError(f"{people.where}, column {name!r} has no values. Leave it out of data.features.")
+    column = Lists(name=name, types=tuple(types.tolist()), widths=tuple(widths.tolist()))
+    marks = pa.array(np.zeros(len(present), np.int8), mask=~present)
+    _encoding(column, config, kinds).gaps(people.table, column, marks, kinds)
+    return column

@@ -1,0 +1,87 @@
+"""The folder an ingest works in, beside its store: stages are there whole or not at all, and are found again."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gatas.errors import GraphError
+
+FORMAT = 1
+"""Of the stages; what another version has left is not gone on from."""
+
+JOB = "job"
+SPILL = "spill"
+
+
+class Work:
+    """Stages by name. A stage is a folder that was filled under another name, synced, and then renamed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def spill(self) -> Path:
+        """Where DuckDB puts what does not fit in memory."""
+        return self.folder / SPILL
+
+    def stage(self, name: str, fill: Callable[[Path], Mapping[str, Any]]) -> tuple[Path, dict[str, Any]]:
+        """The folder of a stage and the facts that filling it gave, from before or from now."""
+        done = self.folder / name
+        if not done.is_dir():
+            temporary = self.folder / f"{name}.tmp"
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+            facts = fill(temporary)
+            (temporary / "facts.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+            for path in (*temporary.iterdir(), temporary):
+                _sync(path)
+            temporary.rename(done)
+            _sync(self.folder)
+        return done, json.loads((done / "facts.json").read_text(encoding="utf-8"))
+
+
+@contextmanager
+def working_beside(out: Path, job: Mapping[str, Any]) -> Iterator[Work]:
+    """The work folder of a store, for one ingest at a time; it goes when the store is there, and stays after a failure."""
+    folder = out.with_name(f".{out.name}.ingest")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise GraphError(f"another ingest is writing {out}. Wait for it, or choose another folder.") from None
+        _begin(folder, hashlib.sha256(json.dumps({"format": FORMAT, **job}, sort_keys=True).encode()).hexdigest())
+        yield Work(folder)
+        shutil.rmtree(folder)
+
+
+def fingerprints(files: Sequence[Path]) -> list[list[Any]]:
+    """What tells that a file is still the same, without reading it."""
+    return [[str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+
+
+def _begin(folder: Path, job: str) -> None:
+    """Keep the stages of the same job; those of another, over other files or with other settings, are removed."""
+    named = folder / JOB
+    if not named.is_file() or named.read_text() != job:
+        for path in folder.iterdir():
+            if path.name != "lock":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        named.write_text(job)
+        _sync(named)
+    shutil.rmtree(folder / SPILL, ignore_errors=True)
+    (folder / SPILL).mkdir()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

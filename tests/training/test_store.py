@@ -1,0 +1,137 @@
+"""Training from a store: the same run as from tables in memory, with less of it in memory."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gatas.datasets import DataConfig, open_dataset
+from gatas.datasets.generating import Recipe, generate_graph
+from gatas.datasets.ingest import ingest
+from gatas.datasets.own import read_dataset
+from gatas.errors import ConfigError, GraphError, TransitionError
+from gatas.graph import Graph
+from gatas.tasks.learnable import Learnable
+from gatas.training import Config, fit_many, load, load_config
+from gatas.transitions import OnDemand, Transitions
+from gatas.transitions.ahead import ReadAhead
+
+MODEL = {"num_steps": 2, "sample_size": 8, "num_heads": 2, "max_candidates": 16, "input_noise": 0.2, "dropout": 0.1}
+TRAINING = {"epochs": 2, "batch_size": 32}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    generate_graph(folder / "data", Recipe(nodes=600, edges=3000, features=16, train=0.2, valid=0.1, test=0.1))
+    ingest(folder / "data" / "edges", folder / "data" / "nodes", out=folder / "store", memory=400 << 20)
+    return folder
+
+
+def trained(data, **more):
+    config = Config(data={"store": data / "store", **more}, model=MODEL, training=TRAINING)
+    return fit_many(config, [0, 1], device="cpu")
+
+
+def weights(runs):
+    return [{name: tensor.clone() for name, tensor in run.model.state_dict().items()} for run in runs]
+
+
+def same(one, other):
+    return all(torch.equal(own[name], theirs[name]) for own, theirs in zip(one, other, strict=True) for name in own)
+
+
+def test_a_store_is_learned_from_as_its_tables_are(data):
+    part = "part-00000.parquet"
+    dataset = read_dataset(data / "data" / "edges" / part, data / "data" / "nodes" / part)
+    in_memory = fit_many(Config(model=MODEL, training=TRAINING), [0, 1], dataset=dataset, device="cpu")
+    stored = trained(data)
+    assert isinstance(stored[0].model.transitions, ReadAhead)
+    assert same(weights(in_memory), weights(stored))
+    assert in_memory[0].metrics == stored[0].metrics
+
+
+def test_reading_ahead_changes_nothing(data, monkeypatch):
+    told = []
+    monkeypatch.setattr(ReadAhead, "_made", lambda self, wanted, made=ReadAhead._made: told.append(1) or made(self, wanted))
+    ahead = weights(trained(data))
+    assert told
+    monkeypatch.setattr("gatas.tasks.model.Model.look_ahead", Learnable.look_ahead)
+    assert same(ahead, weights(trained(data)))
+
+
+def test_stored_transitions_serve_as_well(data, tmp_path):
+    Transitions.build(Graph.open(data / "store"), 2, max_candidates=16).save(tmp_path / "table")
+    stored = trained(data, transitions=tmp_path / "table")
+    assert isinstance(stored[0].model.transitions, Transitions)
+    assert same(weights(trained(data)), weights(stored))
+
+
+def test_transitions_of_other_settings_are_refused(data, tmp_path):
+    Transitions.build(Graph.open(data / "store"), 2, max_candidates=15).save(tmp_path / "table")
+    with pytest.raises(TransitionError, match="has max_candidates 15, but 16 is asked for"):
+        trained(data, transitions=tmp_path / "table")
+
+
+def test_features_and_labels_are_not_copied(data):
+    from gatas.training.loop import make_model, make_task
+
+    config = Config(data={"store": data / "store"}, model=MODEL, training=TRAINING)
+    dataset = open_dataset(config.data)
+    model, task = make_model(dataset, config, 0), make_task(dataset, config.training)
+    assert model.features.data_ptr() == np.asarray(dataset.features).ctypes.data
+    assert task.labels.data_ptr() == np.asarray(dataset.labels).ctypes.data
+
+
+def test_a_run_on_a_store_is_loaded_and_resumed(data, tmp_path):
+    text = "data: {store: store}\nmodel: {num_steps: 1, sample_size: 4, num_heads: 1}\ntraining: {epochs: 1}\n"
+    (data / "config.yaml").write_text(text)
+    config = load_config(data / "config.yaml")
+    assert config.data.store == data / "store" and config.data.name == "store"
+    (run,) = fit_many(config, [0], folder=tmp_path / "run", device="cpu")
+    model = load(tmp_path / "run")
+    assert np.array_equal(model.predict([3, 4]).probabilities, run.model.predict([3, 4]).probabilities)
+    (again,) = fit_many(config, [0], folder=tmp_path / "run", device="cpu")
+    assert same(weights([run]), weights([again]))
+
+
+def test_rows_from_scratch_files_are_those_from_memory(data, tmp_path):
+    graph = Graph.open(data / "store")
+    one, other = OnDemand(graph, 2), OnDemand(graph, 2, scratch=tmp_path)
+    rows, same_rows = one.rows([5, 3, 5]), other.rows([5, 3, 5])
+    assert all(
+        np.array_equal(getattr(rows, name), getattr(same_rows, name)) for name in ("indptr", "node", "path", "probability")
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"store": "s", "edges": "e.csv"}, "edges was given, but a store is taken as it is"),
+        ({"store": "s", "direction": "undirected"}, "direction was given"),
+        ({"transitions": "t"}, "transitions belong to a store"),
+    ],
+)
+def test_settings_that_do_not_go_with_a_store_are_refused(settings, said):
+    from gatas.datasets.settings import checked
+
+    with pytest.raises(ConfigError, match=said):
+        checked(DataConfig, settings)
+
+
+def test_a_store_without_labels_is_refused(tmp_path):
+    Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "store")
+    with pytest.raises(GraphError, match="holds no labels"):
+        open_dataset(DataConfig(store=tmp_path / "store"))
+
+
+@pytest.mark.slow
+def test_the_memory_of_training_does_not_grow_with_the_graph(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.store_training", "--nodes", "20000,1000000", "--work", str(tmp_path)]
+    table = subprocess.run(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, check=True, text=True).stdout
+    small, large = (int(line.split("|")[-2]) for line in table.splitlines()[2:])
+    assert large < small + 60  # MB; the features, labels and edges of the large one are 400 MB
