@@ -126,8 +126,8 @@ def answer_all(
     if asked == "predictions":
         check_classifies(run)
     folder = job_folder(job, out)
-    store_data(run, folder / "graph", data_dir)
-    task = AnswersTask(asked, str(run.resolve()), str((folder / "graph").resolve()), batch_size, device)
+    stored = store_data(run, folder / "graph", data_dir)
+    task = AnswersTask(asked, str(run.resolve()), str(stored.resolve()), batch_size, device)
     return do_job(task, folder, out, engine, parts, keep=job is not None, overwrite=True)
 
 

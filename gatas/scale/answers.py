@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from gatas.datasets import Dataset
+from gatas.datasets.config import DataConfig
 from gatas.errors import GatasError
 from gatas.graph import Graph, NodeTable
 from gatas.graph.inputs import Ints
@@ -66,7 +67,7 @@ class AnswersTask:
         steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
         source = OnDemand(graph, steps, config.transition_kind, config.max_candidates)
         arrays, parameters = prepared(source)
-        view = View(assembled(run, about, weights, _dataset(graph, about), source))
+        view = View(assembled(run, about, weights, _dataset(Path(self.graph), graph, about), source))
         size = view.model.encoder.output_size if self.asked == "embeddings" else len(view.model.names)
         parameters |= {"model": model_fingerprint(view.model, about["graph"]), "size": size, "about": about}
         walks = np.sum(source.walks, axis=0)
@@ -111,11 +112,13 @@ def check_classifies(run: Path) -> None:
         raise GatasError("the model predicts links, not classes of nodes; of all nodes there are too many. Leave --engine out.")
 
 
-def store_data(run: Path, folder: Path, data_dir: Path | None = None) -> None:
-    """Keep what answers depend on of a run's data as a graph, which workers map, unless it is there."""
+def store_data(run: Path, folder: Path, data_dir: Path | None = None) -> Path:
+    """The store of a run's graph, which workers map; where it has none, one is made of what answers depend on."""
     if folder.exists():
-        return
+        return folder
     dataset = trained_on(run, read_run(run)[0], data_dir=data_dir)
+    if dataset.origin is not None and dataset.origin.store is not None:
+        return dataset.origin.store
     known = dataset.graph.nodes
     nodes = NodeTable(
         dataset.graph.num_nodes,
@@ -126,12 +129,14 @@ def store_data(run: Path, folder: Path, data_dir: Path | None = None) -> None:
         node_type_names=known.node_type_names,
     )
     replace(dataset.graph, nodes=nodes).save(folder)
+    return folder
 
 
-def _dataset(graph: Graph, about: dict[str, Any]) -> Dataset:
-    """Without splits: nothing is learned or measured."""
-    nodes = graph.nodes
-    return Dataset(about["data"], graph, nodes.features, nodes.labels, {}, about["task"], tuple(about["names"]))
+def _dataset(store: Path, graph: Graph, about: dict[str, Any]) -> Dataset:
+    """Mapped, and without splits: nothing is learned or measured."""
+    nodes, names = graph.nodes, tuple(about["names"])
+    origin = DataConfig(store=store)
+    return Dataset(about["data"], graph, nodes.features, nodes.labels, {}, about["task"], names, origin=origin)
 
 
 @lru_cache(maxsize=1)
@@ -139,7 +144,8 @@ def _view(task: AnswersTask, folder: Path, key: str, threads: int) -> View:
     """The model over what all parts share, mapped once in a process."""
     plan, graph = open_store(folder / "plan", "plan"), Graph.open(task.graph)
     about, weights = read_run(Path(task.run))
-    model = assembled(Path(task.run), about, weights, _dataset(graph, about), Prepared(graph, plan, threads))
+    dataset = _dataset(Path(task.graph), graph, about)
+    model = assembled(Path(task.run), about, weights, dataset, Prepared(graph, plan, threads))
     return View(model.to(chosen_device(task.device)))
 
 

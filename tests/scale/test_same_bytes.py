@@ -1,19 +1,22 @@
 """The whole is the same to the byte, for any engine, number of workers and number of parts, as from one process."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gatas
-from gatas.graph import Graph
+from gatas.datasets.loading import open_dataset
+from gatas.graph import Graph, NodeTable
 from gatas.inference import write_embeddings, write_predictions
 from gatas.scale import open_engine, run_job
 from gatas.scale.answers import AnswersTask, store_data
 from gatas.scale.transitions import TransitionsTask
+from gatas.training import Config, load_config
 from gatas.transitions import Transitions
-from tests.tasks.toys import SMALL
+from tests.tasks.toys import SMALL, camps
 from tests.transitions.test_properties import random_graph
 
 
@@ -118,6 +121,22 @@ def test_answers_for_any_engine(topics, engine, tmp_path, asked):
     store_data(topics, tmp_path / "graph")
     task = AnswersTask(asked, str(topics), str(tmp_path / "graph"))
     assert done(engine, task, tmp_path / "job", tmp_path / "all.parquet", 2) == digest(tmp_path / "one/all.parquet")
+
+
+def test_a_run_on_a_store_is_answered_for_from_that_store(tmp_path):
+    dataset = camps(300)
+    nodes = NodeTable(300, features=dataset.features, labels=dataset.labels, class_names=dataset.names, splits=dataset.splits)
+    replace(dataset.graph, nodes=nodes).save(tmp_path / "store")
+    config = Config(data={"store": tmp_path / "store"}, model=SMALL, training={"epochs": 1})
+    (tmp_path / "config.yaml").write_text(config.to_yaml())
+    stored = open_dataset(load_config(tmp_path / "config.yaml").data)
+    gatas.fit(gatas.NodeClassifier(stored, **SMALL), stored, seed=0, device="cpu", epochs=1, folder=tmp_path / "run")
+    found = store_data(tmp_path / "run", tmp_path / "graph")
+    assert found == tmp_path / "store" and not (tmp_path / "graph").exists()
+    write_embeddings(gatas.load(tmp_path / "run"), tmp_path / "one.npy", batch_size=64)
+    task = AnswersTask("embeddings", str(tmp_path / "run"), str(found), 64)
+    assert done("serial", task, tmp_path / "job", tmp_path / "all.npy", 3)
+    assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "one.npy").read_bytes()
 
 
 def test_answers_of_other_weights_are_another_job(topics, tmp_path):
