@@ -9,6 +9,7 @@ Hyper-parameters are those of the paper's recipes. Test data is never looked at.
 import argparse
 import statistics
 import sys
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -22,10 +23,7 @@ from gatas.experiments.recipes import recipe
 from gatas.graph import Graph
 from gatas.tasks import Model
 from gatas.training import Config
-from gatas.training.checkpoint import Checkpoints
-from gatas.training.interrupt import interruptible
-from gatas.training.learner import Learner
-from gatas.training.loop import Session, chosen_device, exact_products, make_model, make_task
+from gatas.training.loop import fit_models, make_model
 from gatas.transitions import OnDemand, Transitions, estimate_cost, readable_bytes
 
 CAPS = (None, 1024, 256, 64, 16)
@@ -87,6 +85,7 @@ def measure_hub(report: Report, degree: int, caps: list[int | None]) -> None:
 
 def measure_accuracy(report: Report, name: str, caps: list[int | None], given: Any) -> None:
     dataset = load_dataset(name)
+    dataset = replace(dataset, splits={split: rows for split, rows in dataset.splits.items() if split != "test"})
     rows = []
     for cap in caps:
         settings = dict(parsed_setting(setting) for setting in given.set)
@@ -107,15 +106,11 @@ def measure_accuracy(report: Report, name: str, caps: list[int | None], given: A
 
 
 def best_of_validation(dataset: Dataset, config: Config, first: Model, seeds: int, device: str) -> tuple[list[float], int]:
-    """The best validation metric of each seed; test data is not even predicted."""
-    numbers = list(range(seeds))
-    models = [first, *(make_model(dataset, config, seed, first) for seed in numbers[1:])]
-    learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device))
-    session = Session(learner, numbers, None)
-    with interruptible() as interrupt, Checkpoints.of(None, config, dataset, numbers) as checkpoints, exact_products(config):
-        session.learn(checkpoints, interrupt)
-    best = [max(entry[f"valid_{session.task.metric}"][number] for entry in session.history) for number in numbers]
-    return best, len(session.history)
+    """The validation metric of each seed, and the epochs of the longest."""
+    models = [first, *(make_model(dataset, config, seed, first) for seed in range(1, seeds))]
+    runs = fit_models(models, dataset, config, range(seeds), device=device)
+    metric = METRIC.get(dataset.task, "micro_f1")
+    return [run.metrics["valid"][metric] for run in runs], max(len(run.history) for run in runs)
 
 
 if __name__ == "__main__":

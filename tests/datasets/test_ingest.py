@@ -9,6 +9,7 @@ import time
 import warnings
 from contextlib import suppress
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ from gatas.errors import ConfigError, GatasError, GatasWarning, GraphError, Stor
 from gatas.graph import Graph, read_graph
 
 MEMORY = 400 << 20
-RATIOS = {"ratios": {"train": 0.5, "valid": 0, "test": 0}, "seed": 3}
+RATIOS: dict[str, Any] = {"ratios": {"train": 0.5, "valid": 0, "test": 0}, "seed": 3}
 
 
 def contents(folder):
@@ -107,7 +108,9 @@ def read_and_ingested(folder, edges, people, suffix, cuts, **chosen):
 def test_an_ingested_store_has_the_bytes_of_one_that_was_read_and_saved(tmp_path_factory, tables, suffix, cuts, direction):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GatasWarning)
-        folders = read_and_ingested(tmp_path_factory.mktemp("g"), *tables, suffix, cuts, direction=direction, **RATIOS)
+        folders = read_and_ingested(
+            tmp_path_factory.mktemp("g"), tables[0], tables[1], suffix, cuts, direction=direction, **RATIOS
+        )
     assert contents(folders[0]) == contents(folders[1])
 
 
@@ -122,10 +125,10 @@ def test_lists_and_categories_of_several_node_types_are_encoded_alike(tmp_path):
         "city": ["Rome", None, "Oslo", None, "Rome", None],
         "age": [1, 2, 3, 4, 5, 6],
     }
-    chosen = {"features": ["vector", "city", "age"]}
+    chosen: dict[str, Any] = {"features": ["vector", "city", "age"]}
     one, other = read_and_ingested(tmp_path, edges, people, ".parquet", [2], **chosen)
     assert contents(one) == contents(other)
-    assert Graph.open(other).nodes.features.shape == (6, 8)
+    assert np.shape(Graph.open(other).nodes.features) == (6, 8)
 
 
 def test_without_a_node_table_all_ids_are_nodes_in_ascending_order(tmp_path):
@@ -152,7 +155,7 @@ def test_more_triplets_than_one_number_holds_are_sorted_by_columns(tmp_path, mon
     assert contents(one) == contents(other)
 
 
-BAD = {
+BAD: dict[str, Any] = {
     "a missing id": ({"source": [1, None, None]}, {}, r"edges.parquet, row 2, column 'source': the id is missing.*\(2 rows"),
     "a blank id": ({"source": ["a", " b", "c"]}, {}, "row 2, column 'source': the id is ' b', which is empty or has spaces"),
     "a float id": ({"source": [1.0, 2.0, 3.0]}, {}, "column 'source' holds double; expected integers or text"),

@@ -15,6 +15,7 @@ from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GraphError, TransitionError
 from gatas.graph import Graph
 from gatas.tasks.learnable import Learnable
+from gatas.tasks.nodes import NodeTask
 from gatas.training import Config, fit_many, load, load_config
 from gatas.transitions import OnDemand, Transitions
 from gatas.transitions.ahead import ReadAhead
@@ -55,10 +56,15 @@ def test_a_store_is_learned_from_as_its_tables_are(data):
 
 
 def test_reading_ahead_changes_nothing(data, monkeypatch):
-    told = []
-    monkeypatch.setattr(ReadAhead, "_made", lambda self, wanted, made=ReadAhead._made: told.append(1) or made(self, wanted))
+    made, asked = ReadAhead._made, []
+
+    def counted(self, wanted):
+        asked.append(wanted)
+        return made(self, wanted)
+
+    monkeypatch.setattr(ReadAhead, "_made", counted)
     ahead = weights(trained(data))
-    assert told
+    assert asked
     monkeypatch.setattr("gatas.tasks.model.Model.look_ahead", Learnable.look_ahead)
     assert same(ahead, weights(trained(data)))
 
@@ -82,6 +88,7 @@ def test_features_and_labels_are_not_copied(data):
     config = Config(data={"store": data / "store"}, model=MODEL, training=TRAINING)
     dataset = open_dataset(config.data)
     model, task = make_model(dataset, config, 0), make_task(dataset, config.training)
+    assert isinstance(task, NodeTask) and model.features is not None
     assert model.features.data_ptr() == np.asarray(dataset.features).ctypes.data
     assert task.labels.data_ptr() == np.asarray(dataset.labels).ctypes.data
 
