@@ -106,6 +106,7 @@ def read_and_ingested(folder, edges, people, suffix, cuts, **chosen):
     direction=st.sampled_from(["inverse", "undirected", "as given"]),
 )
 def test_an_ingested_store_has_the_bytes_of_one_that_was_read_and_saved(tmp_path_factory, tables, suffix, cuts, direction):
+    folder = tmp_path_factory.mktemp("g")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GatasWarning)
         folders = read_and_ingested(
@@ -128,7 +129,8 @@ def test_lists_and_categories_of_several_node_types_are_encoded_alike(tmp_path):
     chosen: dict[str, Any] = {"features": ["vector", "city", "age"]}
     one, other = read_and_ingested(tmp_path, edges, people, ".parquet", [2], **chosen)
     assert contents(one) == contents(other)
-    assert np.shape(Graph.open(other).nodes.features) == (6, 8)
+    features = Graph.open(other).nodes.features
+    assert features is not None and features.shape == (6, 8)
 
 
 def test_without_a_node_table_all_ids_are_nodes_in_ascending_order(tmp_path):
