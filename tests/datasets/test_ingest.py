@@ -106,7 +106,6 @@ def read_and_ingested(folder, edges, people, suffix, cuts, **chosen):
     direction=st.sampled_from(["inverse", "undirected", "as given"]),
 )
 def test_an_ingested_store_has_the_bytes_of_one_that_was_read_and_saved(tmp_path_factory, tables, suffix, cuts, direction):
-    folder = tmp_path_factory.mktemp("g")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GatasWarning)
         folders = read_and_ingested(
