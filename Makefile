@@ -1,12 +1,13 @@
 # make demo   the main job on embedded data      make test    ruff, mypy, pytest
 # make bench  the benchmarks, reports beside     make quick   the tests that take a minute
+# make faults  kills, full disks and damage, many times; a table of what was survived
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
 BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo test quick check bench page format clean
+.PHONY: demo test quick check bench faults page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -41,6 +42,9 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.attend
 	$(BIN)/python -m benchmarks.encoder
 	$(BIN)/python -m benchmarks.training
+
+faults: $(READY)
+	$(BIN)/python -m tests.faults --rounds 20
 
 page:
 	cd web && npm ci && npm run check && npm run build

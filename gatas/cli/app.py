@@ -26,6 +26,7 @@ from gatas.cli import (
     serve,
     train,
     transitions,
+    verify,
 )
 from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
@@ -56,6 +57,7 @@ app.command()(predict.predict)
 app.command()(neighbours.neighbours)
 app.command()(explain.explain)
 app.command()(serve.serve)
+app.command()(verify.verify)
 
 
 @app.callback()

@@ -28,6 +28,7 @@ from gatas.cli.runs import (
     load_view,
     refuse_with_engine,
 )
+from gatas.cli.verify import VerifyOption, verified
 from gatas.scale import EngineName
 
 
@@ -47,6 +48,7 @@ def embed(
     job: Path | None = JobOption,
     ray_address: str | None = RayAddressOption,
     gpus_per_worker: float = GpusOption,
+    verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Write the representations of all nodes, of some, or of new ones, a batch at a time."""
@@ -54,6 +56,8 @@ def embed(
     from gatas.inference.files import check_suffix
 
     check_suffix(out, SUFFIXES)
+    if verify:
+        verified(run)
     chosen = chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
         refuse_with_engine(nodes=nodes, new_nodes=new_nodes, new_edges=new_edges)

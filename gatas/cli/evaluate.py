@@ -8,6 +8,7 @@ import typer
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.metrics import print_metrics
 from gatas.cli.output import print_json
+from gatas.cli.verify import VerifyOption, verified
 
 
 def evaluate(
@@ -17,11 +18,14 @@ def evaluate(
     mode: Literal["sample", "top", "all"] | None = typer.Option(None, "--mode", help="Neighbours: drawn, likeliest, all."),
     draws: int | None = typer.Option(None, "--draws", min=1, help="Neighbourhoods whose probabilities are averaged."),
     device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one."),
+    verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Load a run and measure it; what is not given is as it was in training."""
     from gatas.training.evaluation import evaluate_run  # torch: seconds that other commands need not wait
 
+    if verify:
+        verified(run)
     settings = {"evaluation_mode": mode, "evaluation_draws": draws}
     given = {name: value for name, value in settings.items() if value is not None}
     folders = sorted(run.glob("seed-*")) or [run]

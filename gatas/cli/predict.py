@@ -30,6 +30,7 @@ from gatas.cli.runs import (
     refuse_both,
     refuse_with_engine,
 )
+from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
 from gatas.graph.tables import ids_of
 from gatas.scale import EngineName
@@ -64,6 +65,7 @@ def predict(
     job: Path | None = JobOption,
     ray_address: str | None = RayAddressOption,
     gpus_per_worker: float = GpusOption,
+    verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead."""
@@ -76,6 +78,8 @@ def predict(
         raise ConfigError("ids and --nodes were given; expected one of them.")
     if out is not None:
         check_suffix(out, TABLES)
+    if verify:
+        verified(run)
     chosen = chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
         refuse_with_engine(

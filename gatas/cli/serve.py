@@ -11,6 +11,7 @@ import typer
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.output import stdout
 from gatas.cli.runs import DeviceOption, RunArgument
+from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import GatasError
 
 
@@ -30,6 +31,7 @@ def serve(
     grace_seconds: float = typer.Option(30.0, "--grace-seconds", help="For requests in progress at the end."),
     data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
+    verify: bool = VerifyOption,
 ) -> None:
     """Answer over HTTP: embeddings, classes, links, explanations, nearest nodes. Logs go to standard error, as JSON lines."""
     _check_extra()
@@ -48,6 +50,8 @@ def serve(
     }  # fmt: skip
     settings = checked(Settings, given)
     check_guarded(settings)
+    if verify:
+        verified(run)
     read_run(run)  # what is no run is said before anything listens
     log_to(sys.stderr)
     serve(settings, partial(load_served, run, data_dir, device, neighbours), _say)

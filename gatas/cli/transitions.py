@@ -30,6 +30,7 @@ from gatas.cli.jobs import (
     kept_graph,
 )
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
+from gatas.cli.verify import verified
 from gatas.errors import StoreError, TransitionError
 from gatas.graph.names import as_number
 from gatas.scale import EngineName
@@ -65,6 +66,7 @@ def build(
     inverse: bool = InverseOption,
     undirected: bool = UndirectedOption,
     data_dir: Path | None = DataDirOption,
+    verify: bool = typer.Option(False, "--verify", help="Check the sums of a saved graph first."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Compute the transitions of every node and store them."""
@@ -72,6 +74,8 @@ def build(
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
     check_settings(steps, kind, max_candidates, threads)
     chosen = chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
+    if verify and is_stored(edges):
+        verified(Path(edges))
     source = (nodes, column, node_column, header, inverse, undirected, data_dir)
     if chosen is not None:
         folder = job_folder(job, out)

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from gatas.errors import StoreError
 from gatas.graph.inputs import frozen
+from gatas.graph.sums import canonical, file_sum
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -106,18 +107,27 @@ def open_store(folder: Path, kind: str, *, verify: bool = False) -> Store:
     return Store(folder, arrays, manifest["parameters"])
 
 
+def verify_store(folder: Path) -> None:
+    """Read every byte of a store, whatever it holds."""
+    try:
+        kind = json.loads((folder / MANIFEST).read_bytes())["kind"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        kind = ""  # what is wrong is said on opening
+    open_store(folder, kind, verify=True)
+
+
 def store_fingerprint(folder: Path, kind: str) -> str:
     """A hash of what a folder holds, by its manifest alone: the sums of its files are in there."""
     try:
         manifest = _read_manifest(Path(folder), kind)
     except OSError as error:
         raise StoreError(f"{folder} could not be read: {_reason(error)}.") from error
-    return hashlib.sha256(_canonical(manifest)).hexdigest()
+    return hashlib.sha256(canonical(manifest)).hexdigest()
 
 
 def fingerprint(arrays: Arrays, parameters: Mapping[str, Any]) -> str:
     """A hash of content: equal for equal graphs, wherever they are kept."""
-    digest = hashlib.sha256(_canonical(dict(parameters)))
+    digest = hashlib.sha256(canonical(dict(parameters)))
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -152,7 +162,7 @@ def _fill(folder: Path, kind: str, arrays: Written, parameters: Mapping[str, Any
             "sha256": hashed.digest.hexdigest(),
         }
     content = {"format": FORMAT, "kind": kind, "parameters": dict(parameters), "files": files}
-    content["sha256"] = hashlib.sha256(_canonical(content)).hexdigest()
+    content["sha256"] = hashlib.sha256(canonical(content)).hexdigest()
     with (folder / MANIFEST).open("wb") as file:
         file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
         _sync(file)
@@ -240,7 +250,7 @@ def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
         raise damaged from error
     if version != FORMAT:
         raise StoreError(f"{path} has format {version!r}, but this version of gatas reads format {FORMAT}. Update gatas.")
-    if recorded != hashlib.sha256(_canonical(manifest)).hexdigest():
+    if recorded != hashlib.sha256(canonical(manifest)).hexdigest():
         raise damaged
     if found != kind:
         raise StoreError(f"{folder} holds {found!r}, not {kind!r}.")
@@ -266,7 +276,7 @@ def _open_array(folder: Path, name: str, entry: Any, verify: bool) -> NDArray[An
         raise StoreError(f"{path} has {mode.st_size:,} bytes, but {size:,} were written: it is truncated or damaged.")
     if dtype not in DTYPES or not all(isinstance(length, int) and length >= 0 for length in shape):
         raise StoreError(f"{folder / MANIFEST} gives {name} the type {dtype!r} and shape {shape}. Write the folder again.")
-    if verify and _sha256(path) != recorded:
+    if verify and file_sum(path) != recorded:
         raise StoreError(f"{path} does not have the sha256 it was written with: it is damaged. Restore it from a copy.")
     return _mapped(path, np.dtype(dtype).newbyteorder("<"), shape)
 
@@ -290,15 +300,6 @@ def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray
     if not all(shape):
         return frozen(np.empty(shape, dtype))  # nothing cannot be mapped
     return np.asarray(np.memmap(path, dtype, mode="r", offset=offset, shape=shape))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _canonical(content: Mapping[str, Any]) -> bytes:
-    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _sync(file: BinaryIO) -> None:

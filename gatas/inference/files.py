@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gatas.errors import StoreError
+from gatas.graph.sums import file_sum
 
 Progress = Callable[[float], None]
 """Told the share done so far, from 0 to 1."""
@@ -36,18 +37,42 @@ def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file under a temporary name, which gets its own when all of it is on the disk."""
     temporary = path.with_name(f".{path.name}.tmp-{uuid4().hex}")  # in containers all may have one process id
+    sums, new_sums = sums_beside(path), temporary.with_name(f"{temporary.name}.sha256")
     try:
         with temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        new_sums.write_bytes(_sum_line(temporary, path))
+        _sync(new_sums)
+        sums.unlink(missing_ok=True)  # never that of another file
         temporary.replace(path)
-        _sync_folder(path.absolute().parent)
+        new_sums.replace(sums)
+        _sync(path.absolute().parent)
     except OSError as error:
         raise StoreError(f"{path} could not be written: {error.strerror or error}. Nothing was changed there.") from error
     finally:
-        with suppress(OSError):
-            temporary.unlink()
+        for left in (temporary, new_sums):
+            with suppress(OSError):
+                left.unlink()
+
+
+def sums_beside(path: Path) -> Path:
+    """Where a file's sha256 is kept, in the form of `sha256sum`: hidden, as readers of folders take what they see."""
+    return path.with_name(f".{path.name}.sha256")
+
+
+def verify_file(path: Path) -> None:
+    """Read every byte of a file of results."""
+    sums = sums_beside(path)
+    if not sums.exists():
+        raise StoreError(f"{path} has no {sums.name} beside it, so nothing tells what was written. Write it again.")
+    if sums.read_bytes() != _sum_line(path, path):
+        raise StoreError(f"{path} or {sums.name} beside it is damaged: the sha256 is another. Write it again.")
+
+
+def _sum_line(content: Path, path: Path) -> bytes:
+    return f"{file_sum(content)}  {path.name}\n".encode()
 
 
 def write_tables(path: Path, schema: Any, tables: Iterable[Any]) -> None:
@@ -117,8 +142,8 @@ def _flattened(column: Any) -> Any:
     return pa.array([";".join(map(str, row)) for row in column.to_pylist()], pa.string())
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

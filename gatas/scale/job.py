@@ -128,7 +128,7 @@ def run_job(
 def open_job(
     task: Task, folder: Path, engine: Engine, num_parts: int | None = None, attempts: int = ATTEMPTS, out: Path | None = None
 ) -> Job:
-    """The job that is in a folder, verified and found to be of this very task; or a new one, planned by a worker."""
+    """The job that is in a folder, verified with its graph, and of this very task; or a new one, planned by a worker."""
     key = key_of(task.identity())
     if not folder.joinpath("plan").exists():
         for _ in range(attempts):  # workers die of many causes
@@ -147,6 +147,8 @@ def open_job(
     if num_parts is not None and num_parts != len(plan.array("cuts")) - 1:
         found = len(plan.array("cuts")) - 1
         raise JobError(f"{folder} is cut into {found} parts, not {num_parts}. Leave --parts out, or choose another folder.")
+    if (graph := plan.parameter("settings").get("graph")) is not None:
+        open_store(Path(graph), "graph", verify=True)
     job = Job(folder, task, key, plan)
     remove_damaged(job)
     return job
@@ -174,6 +176,16 @@ def remove_damaged(job: Job) -> None:
             job.read(part, verify=True)
         except StoreError:
             shutil.rmtree(job.folder / "parts" / part.name)
+
+
+def verify_job(folder: Path) -> int:
+    """Read every byte of a job's plan, graph and parts; gives the number of parts that are there."""
+    plan = read_plan(folder)
+    parts = [Part(first, last) for first, last in pairwise(plan.array("cuts").tolist())]
+    done = [part for part in parts if folder.joinpath("parts", part.name).exists()]
+    for part in done:
+        read_part(folder / "parts", plan.parameter("key"), part, verify=True)
+    return len(done)
 
 
 def _write_plan(task: Task, folder: Path, out: Path | None, num_parts: int | None, num_workers: int) -> int:

@@ -1,6 +1,7 @@
 """Where a training is, on disk: whole or not at all, so that it goes on after any end."""
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,7 @@ from gatas.training.group import Group
 from gatas.training.learner import Learner
 from gatas.training.stopping import EarlyStopping
 
-FORMAT = 1
+FORMAT = 2
 UNIMPORTANT = {"epochs", "checkpoint_seconds", "keep_checkpoints"}
 """Settings that may change between a training and its resumption, as they change nothing that was done."""
 STOPPING = ("best", "best_epoch", "last_epoch", "highest", "hopeful_epoch")
@@ -50,6 +51,7 @@ class Checkpoints:
         self.named, self.folder, self.config, self.identity = folder, folder if writes else None, config.training, identity
         self.saved = monotonic()
         self.good: dict[str, Tensor] = {}
+        self.told = hashlib.sha256()  # of the history so far
 
     @classmethod
     def of(
@@ -95,17 +97,17 @@ class Checkpoints:
     def restore(self, learner: Learner, stopping: EarlyStopping, history: list[dict[str, Any]]) -> Position:
         """Go on from the newest checkpoint, if there is one and it is of this very training."""
         for path in reversed(self._paths()):
-            try:
-                content, tensors = _read(path)
-            except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-                raise TrainingError(f"{path} is damaged ({error}). Remove it to go on from the one before, if any.") from None
+            content, tensors = _read(path)
             self._check_identity(path, content["identity"])
             with torch.no_grad():
                 for name, tensor in learner.state().items():
                     tensor.copy_(tensors[name])
             for name, values in content["stopping"].items():
                 setattr(stopping, name, [tuple(value) for value in values] if name in ("best", "highest") else values)
-            history.extend(self._history(path, content["epoch"]))
+            lines = _history_lines(path, content)
+            self._cut_history(len(lines))
+            self.told = hashlib.sha256(b"".join(lines))
+            history.extend(json.loads(line) for line in lines)
             return Position(content["epoch"], content["batch"], tensors["total"])
         self._cut_history(0)
         return Position()
@@ -126,8 +128,10 @@ class Checkpoints:
     def record(self, entry: dict[str, Any]) -> None:
         """Append an epoch to the history."""
         if self.folder is not None:
-            with _writing(self.folder), self._history_path().open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
+            line = f"{json.dumps(entry)}\n".encode()
+            self.told.update(line)
+            with writing(self.folder), self._history_path().open("ab") as file:
+                file.write(line)
                 file.flush()
                 os.fsync(file.fileno())  # a checkpoint after it counts on it
 
@@ -147,9 +151,12 @@ class Checkpoints:
             "stopping": {name: getattr(stopping, name) for name in STOPPING},
             "epoch": position.epoch,
             "batch": position.batch,
+            "history": self.told.hexdigest(),
         }
+        tensors["total"] = position.total
+        content["sha256"] = _sum_of(content, tensors)
         path = self.folder / "checkpoints" / f"{position.epoch:06}-{position.batch:06}.safetensors"
-        write_whole(path, save({**tensors, "total": position.total}, {"gatas": json.dumps(content)}))
+        write_whole(path, save(tensors, {"gatas": json.dumps(content)}))
         for old in self._paths()[: -self.config.keep_checkpoints]:
             old.unlink()
         self.saved = monotonic()
@@ -172,23 +179,39 @@ class Checkpoints:
         assert self.folder is not None
         return self.folder / "checkpoints" / "history.jsonl"
 
-    def _history(self, checkpoint: Path, epochs: int) -> list[dict[str, Any]]:
-        """Entries up to where the checkpoint is; later ones will be written again."""
-        lines = self._cut_history(epochs)
-        if len(lines) < epochs:
-            raise TrainingError(
-                f"{checkpoint} is after {epochs} epochs, but {self._history_path()} tells of {len(lines)}. Remove both to "
-                "begin anew, or bring back what is missing."
-            )
-        return [json.loads(line) for line in lines]
-
-    def _cut_history(self, epochs: int) -> list[str]:
+    def _cut_history(self, epochs: int) -> None:
+        """Leave out what will be written again."""
         if self.folder is None or not self._history_path().exists():
-            return []
-        lines = self._history_path().read_text(encoding="utf-8").splitlines()
+            return
+        lines = self._history_path().read_bytes().splitlines(keepends=True)
         if len(lines) > epochs:
-            write_whole(self._history_path(), "".join(f"{line}\n" for line in lines[:epochs]).encode())
-        return lines[:epochs]
+            write_whole(self._history_path(), b"".join(lines[:epochs]))
+
+
+def verify_checkpoints(folder: Path) -> None:
+    """Read every byte of the checkpoints of a run, and of their history."""
+    for path in sorted(folder.glob("checkpoints/*.safetensors")):
+        content, _ = _read(path)
+        _history_lines(path, content)
+
+
+def _history_lines(checkpoint: Path, content: Mapping[str, Any]) -> list[bytes]:
+    """Those up to where the checkpoint is, as they were when it was saved."""
+    path, epochs = checkpoint.with_name("history.jsonl"), content["epoch"]
+    lines = path.read_bytes().splitlines(keepends=True)[:epochs] if path.exists() else []
+    if len(lines) < epochs:
+        raise TrainingError(
+            f"{checkpoint} is after {epochs} epochs, but {path} tells of {len(lines)}. Remove both to begin anew, or bring "
+            "back what is missing."
+        )
+    if hashlib.sha256(b"".join(lines)).hexdigest() != content["history"]:
+        raise TrainingError(f"{path} is damaged: it is not what {checkpoint.name} was saved after. Remove both to begin anew.")
+    return lines
+
+
+def _sum_of(content: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """A hash of all that a checkpoint holds."""
+    return fingerprint({name: tensor.numpy() for name, tensor in tensors.items()}, content)
 
 
 def identity_of(config: Config, dataset: Dataset, seeds: list[int]) -> dict[str, Any]:
@@ -219,7 +242,7 @@ def data_fingerprint(dataset: Dataset) -> str:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that after any end there is all of it or what was there before."""
     temporary = path.with_name(path.name + ".tmp")
-    with _writing(path.parent):
+    with writing(path.parent):
         try:
             with temporary.open("wb") as file:
                 file.write(content)
@@ -238,7 +261,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Iterator[None]:
     """Say what a failure to write means."""
     try:
         yield
@@ -250,11 +273,18 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    with safe_open(path, framework="pt") as file:
-        content = json.loads(file.metadata()["gatas"])
-        if content["format"] != FORMAT:
-            raise ValueError(f"it has format {content['format']}, and this gatas reads {FORMAT}")
-        return content, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    """A checkpoint, every byte of which is checked."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            content = json.loads(file.metadata()["gatas"])
+            if content["format"] != FORMAT:
+                raise ValueError(f"it has format {content['format']}, and this gatas reads {FORMAT}")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if content.pop("sha256") != _sum_of(content, tensors):
+            raise ValueError("it does not have the sha256 it was written with")
+        return content, tensors
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TrainingError(f"{path} is damaged ({error}). Remove it to go on from the one before, if any.") from None
 
 
 def reason(error: OSError) -> str:

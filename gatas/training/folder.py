@@ -1,5 +1,6 @@
 """The folder of a finished run: config, weights, metrics, history, ids and plots; and a model back from it."""
 
+import hashlib
 import json
 import math
 import warnings
@@ -22,15 +23,17 @@ from gatas.datasets.encoding import FORMAT as ENCODING_FORMAT
 from gatas.datasets.encoding import Encoding
 from gatas.errors import GatasError, GatasWarning, TrainingError
 from gatas.graph.saved import graph_fingerprint
+from gatas.graph.sums import check_sums, read_signed, signed
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.learnable import Learnable
-from gatas.training.checkpoint import write_whole
+from gatas.training.checkpoint import verify_checkpoints, write_whole, writing
 from gatas.training.config import TrainingConfig, load_config
 from gatas.training.plots import curve_plot, depth_plot
 from gatas.training.run import Run, Runs
 from gatas.transitions import TransitionSource
 
 ENCODING = "encoding.json"
+SUMS = "sums.json"
 ID_ROWS = 1 << 16
 """Ids that are written at once."""
 FORMAT = 1
@@ -44,8 +47,8 @@ def write_run(runs: list[Run], folder: Path) -> None:
         return
     for run in runs:
         _write_one(run, folder / f"seed-{run.seed}")
-    write_whole(folder / "config.yaml", runs[0].config.to_yaml().encode())
-    write_whole(folder / "metrics.json", _json({"seeds": [run.seed for run in runs], **summary(Runs(runs))}))
+    metrics = {"seeds": [run.seed for run in runs], **summary(Runs(runs))}
+    _write_files(folder, {"config.yaml": runs[0].config.to_yaml().encode(), "metrics.json": _json(metrics)})
 
 
 def summary(runs: Runs) -> dict[str, Any]:
@@ -77,17 +80,44 @@ def _write_one(run: Run, folder: Path) -> None:
         "seed": run.seed,
     }
     weights = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in run.model.state_dict().items()}
-    write_whole(folder / "config.yaml", run.config.to_yaml().encode())
-    write_whole(folder / "weights.safetensors", save_tensors(weights, {"gatas": json.dumps(about)}))
-    write_whole(folder / "about.json", _json(about))
-    write_whole(folder / "ids.parquet", _ids(run.dataset))
+    files = {
+        "config.yaml": run.config.to_yaml().encode(),
+        "weights.safetensors": save_tensors(weights, {"gatas": json.dumps(about)}),
+        "about.json": _json(about),
+        "ids.parquet": _ids(run.dataset),
+        "history.jsonl": "".join(json.dumps(entry) + "\n" for entry in run.history).encode(),
+        "curve.png": _png(curve_plot(run)),
+    }
     if run.dataset.encoding is not None:
-        write_whole(folder / ENCODING, _json(run.dataset.encoding.model_dump(mode="json")))
-    write_whole(folder / "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in run.history).encode())
-    write_whole(folder / "curve.png", _png(curve_plot(run)))
+        files[ENCODING] = _json(run.dataset.encoding.model_dump(mode="json"))
     if "depth" in run.history[-1]:
-        write_whole(folder / "depth.png", _png(depth_plot(run)))
-    write_whole(folder / "metrics.json", _json(run.metrics))  # last: its presence says that the run is finished
+        files["depth.png"] = _png(depth_plot(run))
+    _write_files(folder, {**files, "metrics.json": _json(run.metrics)})
+
+
+def _write_files(folder: Path, files: dict[str, bytes]) -> None:
+    """With their sums. Of files the last is written last: its presence says that the run is finished."""
+    with writing(folder):
+        folder.joinpath(SUMS).unlink(missing_ok=True)  # of a run that was here before
+    *others, last = files
+    for name in others:
+        write_whole(folder / name, files[name])
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    write_whole(folder / SUMS, signed({"sums": sums}))
+    write_whole(folder / last, files[last])
+
+
+def verify_run(folder: Path) -> None:
+    """Read every byte of a run's folder, of its checkpoints, and of the runs of several seeds in it."""
+    verify_checkpoints(folder)
+    if not folder.joinpath(SUMS).exists():
+        raise TrainingError(
+            f"{folder} has no {SUMS}: its run is not finished, or of an earlier version. The same `gatas train` command again "
+            "goes on, and writes it."
+        )
+    check_sums(folder, read_signed(folder / SUMS)["sums"])
+    for seed in sorted(folder.glob("seed-*")):
+        verify_run(seed)
 
 
 def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | Path | None = None) -> Model:

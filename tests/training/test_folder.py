@@ -21,7 +21,7 @@ from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, p
 
 FILES = {
     "config.yaml", "weights.safetensors", "metrics.json", "history.jsonl", "curve.png", "depth.png", "ids.parquet",
-    "about.json",
+    "about.json", "sums.json",
 }  # fmt: skip
 
 

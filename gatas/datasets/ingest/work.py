@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gatas.errors import GraphError
+from gatas.errors import GraphError, StoreError
+from gatas.graph.sums import check_sums, file_sum, read_signed, signed
 
-FORMAT = 1
+FORMAT = 2
 """Of the stages; what another version has left is not gone on from."""
 
 JOB = "job"
 SPILL = "spill"
+FACTS = "facts.json"
 
 
 class Work:
@@ -33,17 +35,19 @@ class Work:
     def stage(self, name: str, fill: Callable[[Path], Mapping[str, Any]]) -> tuple[Path, dict[str, Any]]:
         """The folder of a stage and the facts that filling it gave, from before or from now."""
         done = self.folder / name
-        if not done.is_dir():
+        if (facts := _facts_of(done)) is None:
+            shutil.rmtree(done, ignore_errors=True)
             temporary = self.folder / f"{name}.tmp"
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
-            facts = fill(temporary)
-            (temporary / "facts.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+            facts = dict(fill(temporary))
+            sums = {path.name: file_sum(path) for path in sorted(temporary.iterdir())}
+            (temporary / FACTS).write_bytes(signed({"facts": facts, "sums": sums}))
             for path in (*temporary.iterdir(), temporary):
                 _sync(path)
             temporary.rename(done)
             _sync(self.folder)
-        return done, json.loads((done / "facts.json").read_text(encoding="utf-8"))
+        return done, facts
 
 
 @contextmanager
@@ -77,6 +81,19 @@ def _begin(folder: Path, job: str) -> None:
         _sync(named)
     shutil.rmtree(folder / SPILL, ignore_errors=True)
     (folder / SPILL).mkdir()
+
+
+def _facts_of(stage: Path) -> dict[str, Any] | None:
+    """Of a stage that is there, every byte of which is read; None where it is not, or is damaged."""
+    if not stage.is_dir():
+        return None
+    try:
+        content = read_signed(stage / FACTS)
+        check_sums(stage, content["sums"])
+    except StoreError:
+        return None
+    facts: dict[str, Any] = content["facts"]
+    return facts
 
 
 def _sync(path: Path) -> None:

@@ -1,0 +1,180 @@
+"""What is disturbed: small jobs on the command line, in children of a process that has everything loaded and one thread."""
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+from typing import Any
+
+import duckdb  # noqa: F401
+import httpx
+import yaml
+
+import gatas.cli.app
+import gatas.scale.answers
+import gatas.scale.processes
+import gatas.serving.served
+import gatas.serving.server
+import gatas.training.mlflow  # noqa: F401
+from gatas.cli import main
+from gatas.datasets.generating import Recipe, generate_graph
+
+FORK = multiprocessing.get_context("fork")
+WAIT = 120
+RECIPE = Recipe(nodes=600, edges=4_000, features=4, train=0.1, valid=0.1, test=0.1, text_ids=True)
+CONFIG = {
+    "data": {"store": "graph"},
+    "model": {"num_steps": 2, "sample_size": 8, "num_heads": 2, "head_size": 4, "neighbour_size": 4, "max_candidates": 32},
+    "training": {"epochs": 4, "batch_size": 20, "checkpoint_seconds": 0, "evaluation_draws": 1},
+}
+TIMES = ("seconds", "training_seconds")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command; `{data}` and `{out}` in it are filled in."""
+
+    name: str
+    command: str
+    out: str
+    state: str = ""  # where it keeps what it goes on from, beside what it writes
+
+    def arguments(self, data: Path, disk: Path) -> list[str]:
+        return [word.format(data=data, disk=disk, out=disk / self.out) for word in self.command.split()]
+
+
+@dataclass
+class Undisturbed:
+    """How a job goes when nothing happens: what it writes, how long it takes, how often it syncs."""
+
+    content: dict[str, bytes]
+    seconds: float
+    syncs: int
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(map(len, self.content.values()))
+
+
+def make_data(folder: Path) -> Path:
+    """Edges and nodes as files, a graph store of them, and a run: what jobs begin with."""
+    generate_graph(folder / "files", RECIPE, threads=1)
+    folder.joinpath("config.yaml").write_text(yaml.safe_dump(CONFIG))
+    for command in (
+        f"ingest {folder}/files/edges --nodes {folder}/files/nodes --out {folder}/graph --memory 400MB --threads 1",
+        f"train {folder}/config.yaml --out {folder}/run --device cpu",
+    ):
+        code, said = ended(start(command.split(), folder / "log"), folder / "log")
+        assert code == 0, said
+    return folder
+
+
+def start(arguments: list[str], log: Path, disturb: Callable[[], None] = lambda: None) -> ForkProcess:
+    """Run a command in a child; all that it says goes to `log`."""
+    child = FORK.Process(target=_run, args=(arguments, log, disturb))
+    child.start()
+    return child
+
+
+def _run(arguments: list[str], log: Path, disturb: Callable[[], None]) -> None:
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    sys.argv = ["gatas", *arguments]
+    disturb()
+    main()
+
+
+def ended(child: ForkProcess, log: Path) -> tuple[int, str]:
+    """Wait; gives exit code and what was said."""
+    child.join(WAIT)
+    if child.exitcode is None:
+        child.kill()
+        child.join()
+        raise AssertionError(f"it hangs: {log.read_text()}")
+    return child.exitcode, log.read_text(encoding="utf-8", errors="replace")
+
+
+def timed(job: Job, data: Path, folder: Path) -> Undisturbed:
+    """Twice: the first loads and compiles."""
+    for number in range(2):
+        disk = folder / f"undisturbed-{number}"
+        disk.mkdir(parents=True)
+        started = time.monotonic()
+        code, said = ended(start(job.arguments(data, disk), disk / "log", lambda: count_syncs(folder / "syncs")), disk / "log")
+        assert code == 0, said
+    return Undisturbed(content_of(disk / job.out), time.monotonic() - started, len(folder.joinpath("syncs").read_bytes()))
+
+
+def count_syncs(counted: Path) -> None:
+    """Leave a byte for each."""
+    fsync = os.fsync
+    counted.write_bytes(b"")
+
+    def counting(file: Any) -> None:
+        with counted.open("ab") as said:
+            said.write(b".")
+        fsync(file)
+
+    os.fsync = counting
+
+
+def content_of(path: Path) -> dict[str, bytes]:
+    """All that a job wrote, but what says how long it took."""
+    if path.is_file():
+        return {path.name: path.read_bytes()}
+    files = [file for file in path.rglob("*") if file.is_file() and "checkpoints" not in file.parts and file.name[0] != "."]
+    content = {str(file.relative_to(path)): file.read_bytes() for file in files}
+    for timeless in ("history.jsonl", "sums.json"):
+        if timeless in content:
+            content[timeless] = _without_times(content[timeless])
+    return content
+
+
+def _without_times(content: bytes) -> bytes:
+    kept = []
+    for line in content.decode().splitlines():
+        with suppress(ValueError):
+            line = json.dumps({name: value for name, value in json.loads(line).items() if name not in TIMES})
+        if "history.jsonl" not in line and '"sha256"' not in line:  # sums over times
+            kept.append(line)
+    return "\n".join(kept).encode()
+
+
+def bytes_lost(expected: dict[str, bytes], found: dict[str, bytes]) -> int:
+    """Of files that differ, or are not there."""
+    return sum(len(content) for name, content in expected.items() if found.get(name) != content)
+
+
+def answers_of(address: str) -> list[bytes]:
+    """What a server says to some questions."""
+    with httpx.Client(base_url=address, timeout=WAIT) as client:
+        return [ask(client, number) for number in range(6)]
+
+
+def ask(client: httpx.Client, number: int) -> bytes:
+    ids = [f"n{(number * 7 + k) % RECIPE.nodes:03d}" for k in range(3)]
+    answer = client.post(("/v1/embed", "/v1/predict")[number % 2], json={"ids": ids})
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def address_of(log: Path, server: ForkProcess) -> str:
+    """Where a server listens that was just started, once it is ready."""
+    begun = time.monotonic()
+    while time.monotonic() - begun < WAIT and server.exitcode is None:
+        words = log.read_text().split() if log.exists() else []
+        with suppress(httpx.TransportError):
+            if "Serving" in words:
+                address = words[words.index("Serving") + 2].rstrip(";")
+                if httpx.get(f"{address}/v2/health/ready", timeout=WAIT).status_code == 200:
+                    return address
+        time.sleep(0.02)
+    raise AssertionError(f"no server: {log.read_text()}")
