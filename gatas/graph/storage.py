@@ -81,10 +81,10 @@ class Store:
 def write_store(folder: Path, kind: str, arrays: Written, parameters: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Write `arrays` and `parameters` to `folder`, which must not exist unless it is to be overwritten."""
     folder = Path(folder).resolve()
-    temporary = folder.with_name(f".{folder.name}.tmp-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    temporary = temporary_beside(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(folder)
+        remove_leftovers(folder)
         _check_target(folder, overwrite)
         _check_space(folder.parent, arrays)
         temporary.mkdir()
@@ -209,13 +209,20 @@ def _put_in_place(temporary: Path, folder: Path, overwrite: bool) -> None:
     _sync_folder(folder.parent)
 
 
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what writers that no longer run have left of earlier attempts at this folder."""
+def temporary_beside(path: Path) -> Path:
+    """A name to write under, which tells whose it is."""
+    return path.with_name(f".{path.name}.tmp-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what writers that no longer run have left of earlier attempts at this folder, or file."""
     for left in _leftovers(folder):
         host, _, owner = left.name.removeprefix(f".{folder.name}.tmp-").removesuffix(OLD).rpartition("-")[0].rpartition("-")
         if host == socket.gethostname() and owner.isdecimal() and not psutil.pid_exists(int(owner)):
             if left.name.endswith(OLD) and not folder.exists():  # killed between the two renames: the old one stands
                 left.rename(folder)
+            elif left.is_file():
+                left.unlink(missing_ok=True)
             else:
                 shutil.rmtree(left, ignore_errors=True)
 

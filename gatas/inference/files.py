@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gatas.errors import StoreError
+from gatas.graph.storage import remove_leftovers, temporary_beside
 from gatas.graph.sums import file_sum
 
 Progress = Callable[[float], None]
@@ -36,9 +36,10 @@ def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file under a temporary name, which gets its own when all of it is on the disk."""
-    temporary = path.with_name(f".{path.name}.tmp-{uuid4().hex}")  # in containers all may have one process id
+    temporary = temporary_beside(path)
     sums, new_sums = sums_beside(path), temporary.with_name(f"{temporary.name}.sha256")
     try:
+        remove_leftovers(path)
         with temporary.open("wb") as file:
             yield file
             file.flush()

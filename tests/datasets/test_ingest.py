@@ -339,6 +339,22 @@ def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch):
     assert Graph.open(tmp_path / "out").num_nodes == 3
 
 
+@pytest.mark.parametrize("damage", [lambda content: content[:-1] + bytes([content[-1] ^ 1]), lambda content: content[:-1]])
+def test_stages_that_were_damaged_are_done_again(tmp_path, monkeypatch, damage):
+    write(pa.table({"source": ["a", "b"], "target": ["b", "c"]}), tmp_path / "edges.parquet")
+    ingest(tmp_path / "edges.parquet", out=tmp_path / "undisturbed", memory=MEMORY)
+    with monkeypatch.context() as patch:
+        patch.setattr(Graph, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(StoreError):
+            ingest(tmp_path / "edges.parquet", out=tmp_path / "out", memory=MEMORY)
+    stored = [path for path in (tmp_path / ".out.ingest").glob("*/*") if path.stat().st_size and path.name != "facts.json"]
+    assert len({path.parent for path in stored}) > 3
+    for path in stored:
+        path.write_bytes(damage(path.read_bytes()))
+    ingest(tmp_path / "edges.parquet", out=tmp_path / "out", memory=MEMORY)
+    assert contents(tmp_path / "out") == contents(tmp_path / "undisturbed")
+
+
 def test_two_ingests_into_one_store_do_not_meet(tmp_path):
     write(pa.table({"source": ["a", "b"], "target": ["b", "c"]}), tmp_path / "edges.parquet")
     with (

@@ -1,5 +1,8 @@
 """Representations by id: the same in any batch, and as files that are whole or not there."""
 
+import os
+import socket
+import subprocess
 import weakref
 from importlib import import_module
 
@@ -129,6 +132,16 @@ def test_a_failed_write_leaves_what_was_there(camp_run, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         write_embeddings(camp_run.model, path)
     assert path.read_text() == "kept" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_write_left_behind_is_removed(camp_run, tmp_path):
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    left, at_work = (f".emb.npy.tmp-{socket.gethostname()}-{process}-0123abcd" for process in (ended.pid, os.getpid()))
+    for name in (left, f"{left}.sha256", at_work):
+        (tmp_path / name).write_text("half")
+    write_embeddings(camp_run.model, tmp_path / "emb.npy")
+    assert {found.name for found in tmp_path.iterdir()} == {"emb.npy", ".emb.npy.sha256", at_work}
 
 
 @pytest.mark.parametrize("name", ["emb.txt", "emb", "nowhere/emb.npy", "folder.parquet"])

@@ -368,6 +368,28 @@ def test_a_history_that_lacks_epochs_is_refused(tmp_path):
         train(tmp_path)
 
 
+def test_a_history_that_is_not_as_it_was_is_refused(tmp_path):
+    train(tmp_path, epochs=2)
+    history = tmp_path / "checkpoints" / "history.jsonl"
+    for damage in (lambda text: text.replace(b'"epoch": 1', b'"epoch": 3'), lambda text: text[:-1] + b"\x8a"):
+        content = history.read_bytes()
+        history.write_bytes(damage(content))
+        with pytest.raises(TrainingError, match=r"history.jsonl is damaged: it is not what 000002-000000.safetensors"):
+            train(tmp_path)
+        history.write_bytes(content)
+    train(tmp_path, epochs=3)
+
+
+def test_one_weight_that_changed_in_a_checkpoint_is_found(tmp_path):
+    train(tmp_path, epochs=2)
+    (newest,) = (tmp_path / "checkpoints").glob("000002-*")
+    content = bytearray(newest.read_bytes())
+    content[-100] ^= 1  # the last tensors are numbers of which any is as good as another
+    newest.write_bytes(content)
+    with pytest.raises(TrainingError, match="it does not have the sha256 it was written with"):
+        train(tmp_path)
+
+
 def test_what_a_killed_write_left_behind_is_removed(tmp_path, undisturbed):
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "000003-000000.safetensors.tmp").write_bytes(b"half")
