@@ -44,7 +44,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.training
 
 faults: $(READY)
-	$(BIN)/python -m tests.faults --rounds 20
+	$(BIN)/python -m tests.faults --rounds 10
 
 page:
 	cd web && npm ci && npm run check && npm run build

@@ -311,10 +311,10 @@ def _disturb(sync: int, do: Callable[[Any], None]) -> None:
     """In a child: that sync is another."""
     fsync, done = os.fsync, 0
 
-    def counting(file: Any) -> None:
+    def counting(fd: Any) -> None:
         nonlocal done
         done += 1
-        do(file) if done == sync else fsync(file)
+        do(fd) if done == sync else fsync(fd)
 
     os.fsync = counting
 

@@ -1,13 +1,12 @@
-"""What is disturbed: small jobs on the command line, in children of a process that has everything loaded and one thread."""
+"""What is disturbed: small jobs on the command line, in children of a process that has all modules and one thread."""
 
-import io
 import json
 import multiprocessing
 import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -67,22 +66,13 @@ def make_data(folder: Path) -> Path:
     """Edges and nodes as files, a graph store of them, and a run: what jobs begin with."""
     generate_graph(folder / "files", RECIPE, threads=1)
     folder.joinpath("config.yaml").write_text(yaml.safe_dump(CONFIG))
-    ingest = f"ingest {folder}/files/edges --nodes {folder}/files/nodes --out {folder}/graph --memory 400MB --threads 1"
-    code, said = ended(start(ingest.split(), folder / "log"), folder / "log")
-    assert code == 0, said
-    load(f"train {folder}/config.yaml --out {folder}/run --device cpu")
-    load(f"embed {folder}/run --out {folder}/all.npy --device cpu --engine serial")
+    for command in (
+        f"ingest {folder}/files/edges --nodes {folder}/files/nodes --out {folder}/graph --memory 400MB --threads 1",
+        f"train {folder}/config.yaml --out {folder}/run --device cpu",
+    ):
+        code, said = ended(start(command.split(), folder / "log"), folder / "log")
+        assert code == 0, said
     return folder
-
-
-def load(command: str) -> None:
-    """Run a command in this process, which has then loaded and compiled what its children will need."""
-    sys.argv = ["gatas", *command.split()]
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
-        try:
-            main()
-        except SystemExit as end:
-            assert not end.code, said.getvalue()
 
 
 def start(arguments: list[str], log: Path, disturb: Callable[[], None] = lambda: None) -> ForkProcess:
@@ -128,10 +118,10 @@ def count_syncs(counted: Path) -> None:
     fsync = os.fsync
     counted.write_bytes(b"")
 
-    def counting(file: Any) -> None:
+    def counting(fd: Any) -> None:
         with counted.open("ab") as said:
             said.write(b".")
-        fsync(file)
+        fsync(fd)
 
     os.fsync = counting
 
