@@ -42,6 +42,7 @@ JOBS = (
     Job("embedding", f"{EMBED} --engine serial", "all.parquet", "job"),
     Job("embedding, pool", f"{EMBED} --engine pool --workers 2", "all.parquet", "job"),
 )
+FOUND = ("damaged", "tells of")  # a history that lacks epochs is said to tell of fewer
 FLIPS = "a bit flips"
 CUTS = "a file is cut short"
 
@@ -224,7 +225,7 @@ def gone_on(job: Job, data: Path, folder: Path, undisturbed: Undisturbed, rounds
         code, said = trial.run()
         lost = trial.lost() if code == 0 else 0
         row.injected += 1
-        row.survived += (code == 0 and lost == 0) or (is_one_line(code, said) and "damaged" in said)
+        row.survived += (code == 0 and lost == 0) or (is_one_line(code, said) and any(word in said for word in FOUND))
         row.bytes_lost += lost
         row.said = message_of(said) or row.said
         if code not in (0, 1) or "Traceback" in said:
