@@ -173,7 +173,8 @@ def main() -> None:
         partial.write_text(json.dumps(content, indent=1) + "\n")
         partial.replace(path)
 
-    measure_all(given, content["rows"], keep)
+    if not given.report:
+        measure_all(given, content["rows"], keep)
     write_report(content, path.with_suffix(".md"))
 
 
@@ -187,6 +188,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=Path("graphs"), help="where graphs, runs and parts are kept")
     parser.add_argument("--limit", type=float, default=3600, help="seconds that a stage may take")
     parser.add_argument("--disk", type=float, default=100, help="GB that a stage may write")
+    parser.add_argument("--report", action="store_true", help="measure nothing; write the report of what is there")
     parser.add_argument("--to", type=Path, help="the JSON file; the report is written beside it")
     return parser.parse_args()
 

@@ -35,14 +35,20 @@ class Rate:
 
 
 def rates(rows: list[Row], engines: tuple[str, ...] = ENGINES) -> dict[str, Rate]:
-    """A line through the processor seconds of all sizes and engines, each size counting alike; bytes of the largest."""
+    """A line through the processor seconds of all sizes and engines, each size counting alike; bytes of the largest.
+
+    Of one size alone all is counted for its nodes.
+    """
     found = {}
     for stage in STAGES:
         whole = [row for row in rows if row["stage"] == stage and row["engine"] in engines and "bytes" in row]
-        if len({row["nodes"] for row in whole}) < 2:
+        if not whole:
             continue
         nodes, seconds = (np.array([row[name] for row in whole], np.float64) for name in ("nodes", "cpu_seconds"))
-        each, fixed = np.polyfit(nodes, seconds, 1, w=1 / nodes)
+        if len(set(nodes)) > 1:
+            each, fixed = np.polyfit(nodes, seconds, 1, w=1 / nodes)
+        else:
+            each, fixed = np.mean(seconds / nodes), 0.0
         largest = max(whole, key=lambda row: row["nodes"])
         found[stage] = Rate(float(fixed), float(each), largest["bytes"] / largest["nodes"])
     return found
@@ -51,6 +57,8 @@ def rates(rows: list[Row], engines: tuple[str, ...] = ENGINES) -> dict[str, Rate
 def write_report(content: dict[str, Any], path: Path) -> None:
     report = Report("scale", "Ingest, transitions, training and embeddings as graphs grow", PACKAGES)
     add_settings(report, content)
+    for note in content.get("notes", ()):
+        report.add(f"\n{note}")
     order = {name: number for number, name in enumerate(STAGES + ENGINES)}
     rows = sorted(content["rows"], key=lambda row: (row["nodes"], order[row["stage"]], order[row["engine"]]))
     for nodes in dict.fromkeys(row["nodes"] for row in rows):

@@ -1,7 +1,6 @@
 """What a command takes, seen from outside: seconds, memory of its processes, bytes on disk."""
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -79,9 +78,9 @@ def role_of(words: str) -> str | None:
 
 
 def end(driver: psutil.Process) -> None:
-    """As Ctrl-C does; what has not ended by itself is killed."""
+    """Workers end with it; what does not is killed."""
     processes = [driver, *driver.children(recursive=True)]
-    driver.send_signal(signal.SIGINT)
+    driver.terminate()
     _, alive = psutil.wait_procs(processes, timeout=60)
     for process in alive:
         process.kill()

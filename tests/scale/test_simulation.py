@@ -46,6 +46,7 @@ def test_rates_are_the_line_through_the_sizes():
     rows.append({"nodes": 10**7, "stage": "embed", "engine": "pool", "cpu_seconds": 1.0, "cut": "after 1 s"})
     rate = rates(rows)["embed"]
     assert (rate.fixed, rate.each, rate.bytes_each) == pytest.approx((2, 3e-4, 8))
+    assert rates(rows[:1])["embed"].seconds(10**6) == pytest.approx(320)
 
 
 def test_a_command_is_watched_and_cut(tmp_path):
