@@ -141,7 +141,8 @@ def add_rates(report: Report, rows: list[Row]) -> None:
             table.append([stage, engine, f"{rate.fixed:.1f}", f"{1e6 * rate.each:.1f}", f"{rate.bytes_each:,.0f}"])
     if table:
         report.add(
-            "\n## For each node\n\nA line through all sizes, each counting alike: processor seconds = fixed + each · nodes."
+            "\n## For each node\n\nProcessor seconds = fixed + each · nodes: the line through all sizes, each counting alike. "
+            "Where fixed is 0 there is one size, and all is counted for its nodes."
         )
         report.table(("stage", "engine", "fixed, s", "each, µs", "result, bytes"), table)
 

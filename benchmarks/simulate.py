@@ -217,10 +217,11 @@ def main() -> None:
     add_needs(report, found, content["degree"])
     report.add(
         f"\nSimulated: {SEEDS} seeds, median and worst. A part's seconds are off from the plan's by a factor whose logarithm "
-        f"has deviation {spread:.2f} ({'measured' if spreads else 'assumed'}). Assumed: how often machines fail, and that "
-        f"another takes a failed one's place after {Fleet(1).repair / 60:.0f} minutes. Copies: idle workers begin parts that "
-        "others have not ended, which one driver does not do, but a second one at the same job does. Again: parts begun again, "
-        f"at most; failed: parts that failed {ATTEMPTS} times, at most: the command then ends with an error and is given again."
+        f"has deviation {spread:.2f} ({'measured, of few parts' if spreads else 'assumed'}). Assumed: how often machines fail, "
+        f"and that another takes a failed one's place after {Fleet(1).repair / 60:.0f} minutes. Copies: idle workers begin "
+        "parts that others have not ended, which one driver does not do, but a second one at the same job does. Again: parts "
+        f"begun again, at most; failed: parts that failed {ATTEMPTS} times, at most: the command then ends with an error and "
+        "is given again."
     )
     for stage, edges, machines in (("transitions", 1e11, 64), ("embed", 1e9, 8), ("embed", 1e11, 64)):
         if stage in found:
