@@ -102,7 +102,7 @@ def add_settings(report: Report, content: dict[str, Any]) -> None:
         "worker, of the largest other process (Ray's servers), and of all at one time (together). Pages of mapped files are "
         "not in it: the system takes them back when it needs them (VmHWM, with them, is in the JSON). Processor seconds are of "
         "all processes. Load is the machine's load average, which others share: above the number of cores seconds are longer "
-        "than on an idle machine; processor seconds hardly, memory and bytes not at all."
+        "than on an idle machine; processor seconds far less, memory and bytes not at all."
     )
 
 
