@@ -1,6 +1,7 @@
 """The report of benchmarks/scale.py: what each stage took, how that grows, and what it is for each node."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def rates(rows: list[Row], engines: tuple[str, ...] = ENGINES) -> dict[str, Rate
 
 
 def write_report(content: dict[str, Any], path: Path) -> None:
-    report = Report("scale", "Ingest, transitions, training and embeddings as graphs grow", PACKAGES)
+    installed = [name for name in PACKAGES if find_spec(name)]
+    report = Report("scale", "Ingest, transitions, training and embeddings as graphs grow", installed)
     add_settings(report, content)
     for note in content.get("notes", ()):
         report.add(f"\n{note}")
