@@ -40,6 +40,7 @@ def connected(memory: int, threads: int, spill: Path) -> Iterator["duckdb.DuckDB
         "preserve_insertion_order": False,
     }
     connection = duckdb.connect(config=settings)
+    connection.execute("SET enable_progress_bar = false")
     try:
         yield connection
     except duckdb.Error as error:
