@@ -66,7 +66,7 @@ class Table:
             return torch.full_like(targets, -1)
         if self.targets is None:
             return torch.where((targets >= 0) & (targets < self.num_rows), targets, -1)
-        compact = targets + 0  # of several models at once, `contiguous` looks at one's part only
+        compact = targets.clone(memory_format=torch.contiguous_format)  # `contiguous` looks at one model's part only
         places = torch.searchsorted(self.targets, compact).clamp(max=self.num_rows - 1)
         return torch.where(self.targets[places] == targets, places, -1)
 
