@@ -1,4 +1,4 @@
-# make demo   the main job on embedded data      make test    ruff, mypy, pytest
+# make demo   the main job on embedded data      make test    ruff, mypy, pytest (`make long`: the longest tests)
 # make bench  the benchmarks, reports beside     make quick   the tests that take a minute
 # make faults  kills, full disks and damage, many times; a table of what was survived
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
@@ -7,7 +7,7 @@ BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo test quick check bench faults page format clean
+.PHONY: demo test long quick check bench faults page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -32,10 +32,13 @@ check: $(READY)
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest -m 'not long'
+
+long: $(READY)
+	$(BIN)/pytest -m long
 
 quick: check
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m 'not slow and not long'
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.transitions

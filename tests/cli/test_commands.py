@@ -144,6 +144,8 @@ def test_an_interrupted_build_leaves_nothing_behind(gatas, tmp_path, monkeypatch
     lines = (f"{a},{b}" for a, b in np.random.default_rng(0).integers(3_000, size=(30_000, 2)))
     edges.write_text("\n".join(["source,target", *lines]))
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have switched off
+
     @contextmanager
     def interrupting(_):
         yield lambda done: signal.raise_signal(signal.SIGINT) if done >= share else None

@@ -303,7 +303,7 @@ def test_edges_many_times_larger_than_memory_are_sorted_within_it(tmp_path):
     assert Graph.open(tmp_path / "out").num_nodes == 200_000
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_a_killed_ingest_goes_on_where_it_was_and_gives_the_same_bytes(tmp_path, kills):
     data = generated(tmp_path / "data", nodes=5_000, edges=1_500_000, text_ids=True)
     started = time.monotonic()

@@ -74,13 +74,13 @@ def assert_same(folder, expected):
         assert (folder / name).read_bytes() == (expected / name).read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_and_restarted_it_ends_with_the_same_bytes(undisturbed, tmp_path):
     end_with_a_kill(tmp_path / "run", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0")
     assert_same(tmp_path / "run", undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_stopped_and_then_killed_it_ends_with_the_same_bytes(undisturbed, tmp_path):
     with training(tmp_path / "run") as run:
         ranks_after(run, tmp_path / "run", 5)
