@@ -1,4 +1,4 @@
-"""The fault suite, short: each fault once on each job. `make faults` runs the long one."""
+"""The fault suite, short: each fault once on most jobs. `make faults` runs the long one."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tests.faults.suite import FAULTS, damaged, is_one_line
 from tests.faults.world import bytes_lost
 
 ROOT = Path(__file__).parents[2]
-SHORT = ("ingest", "transitions", "training", "embedding", "serving", "damage")  # pools of processes take long to start
+SHORT = ("ingest", "transitions", "training", "serving", "damage")  # the others take long to start
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_every_fault_is_survived_with_no_byte_lost():
     assert all(row["survived"] == row["injected"] and row["bytes_lost"] == 0 for row in rows), rows
     injected = {(row["job"], row["fault"]) for row in rows if row["injected"] or "only root" in row["said"]}
     certain = [fault for fault in FAULTS if fault != "kill -9 at a random moment"]  # which may come too late
-    assert {(job, fault) for job in SHORT[:4] for fault in certain} <= injected
+    assert {(job, fault) for job in SHORT[:3] for fault in certain} <= injected
     assert ("serving", "kill -9 at a random moment") in injected
 
 

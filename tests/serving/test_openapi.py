@@ -41,7 +41,10 @@ def test_every_answer_and_every_problem_is_described():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("client", [pytest.param("camp_client", marks=pytest.mark.long), "like_client", "shop_client"])
+@pytest.mark.parametrize(
+    "client",
+    [pytest.param("camp_client", marks=pytest.mark.long), pytest.param("like_client", marks=pytest.mark.long), "shop_client"],
+)
 def test_schemathesis_finds_nothing(request, client, tmp_path):
     """Requests of every kind, by and against the description: no 5xx, and every answer is one that is described."""
     address = request.getfixturevalue(client).base_url

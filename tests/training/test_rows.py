@@ -76,6 +76,7 @@ def test_a_training_that_sees_every_node_in_every_step_is_the_same_either_way():
     assert curves[0] == pytest.approx(curves[1], rel=1e-5)
 
 
+@pytest.mark.long
 def test_steps_that_see_few_nodes_differ_and_learn():
     dataset = likes()
     settings: dict[str, Any] = {"epochs": 40, "batch_size": 2, "learning_rate": 0.01, "device": "cpu"}
