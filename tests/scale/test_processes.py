@@ -38,7 +38,7 @@ def curves(run):
     return {name: torch.tensor([epoch[name] for epoch in run["history"]]) for name in names}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("work", ["nodes", "consistency", "labels", "links", "seen", "seeds"])
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_several_learn_what_one_learns(several, work, size):
@@ -52,7 +52,7 @@ def test_several_learn_what_one_learns(several, work, size):
             assert own["metrics"]["best_epoch"] == expected["metrics"]["best_epoch"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_processes_end_with_the_very_same_weights(several, size):
     first, *others = (torch.load(several / "nodes" / str(size) / f"{rank}.pt", weights_only=True) for rank in range(size))
@@ -60,7 +60,7 @@ def test_processes_end_with_the_very_same_weights(several, size):
         assert all(torch.equal(tensor, first[0]["weights"][name]) for name, tensor in other[0]["weights"].items())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_evaluation_is_shared_and_exact(several, size):
     (alone,) = torch.load(several / "evaluated" / "1" / "0.pt", weights_only=True)
@@ -69,7 +69,7 @@ def test_evaluation_is_shared_and_exact(several, size):
         assert torch.equal(found["weights"]["logits"], alone["weights"]["logits"]) and found["metrics"] == alone["metrics"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["killed", "stopped both", "stopped one"])
 def test_a_training_that_is_started_again_ends_with_the_same_bytes(several, way):
     assert (several / f"{way}.codes").read_text() == "0 0"
@@ -78,13 +78,13 @@ def test_a_training_that_is_started_again_ends_with_the_same_bytes(several, way)
     assert told(several / way) == told(several / "undisturbed") and len(told(several / way)) == LONG["epochs"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("whom", ["both", "one"])
 def test_sigterm_to_any_saves_and_ends_all_with_143(several, whom):
     assert (several / f"stopped {whom}.stopped").read_text() == "143 143" and said(several / f"stopped {whom}") == ["", ""]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("way", "codes", "message"),
     [
