@@ -1,6 +1,5 @@
 """`compare`: models side by side on the same data, splits and seeds. What is missing is run, the rest is read."""
 
-import gc
 import json
 import re
 import statistics
@@ -16,7 +15,7 @@ from gatas.datasets import Dataset, load_dataset, open_dataset
 from gatas.errors import ConfigError, TrainingError
 from gatas.experiments.compare_table import PROTOCOLS, rendered, views
 from gatas.experiments.contenders import LINKS, Contender, check_models, contender, is_for
-from gatas.experiments.measuring import PeakMemory, seconds_to_answer
+from gatas.experiments.measuring import PeakMemory, free, seconds_to_answer, wake
 from gatas.experiments.results import UNIMPORTANT, commit, hardware, rounded, summarised, versions
 from gatas.training.checkpoint import write_whole
 from gatas.training.config import Config, load_config
@@ -137,17 +136,12 @@ def in_parts(
         seeds = seeds[size:]
 
 
-def free(device: torch.device) -> None:
-    """Give back what a failed training has held."""
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-
-
 def trained(
     given: Contender, seeds: Sequence[int], device: torch.device, limit: Limit
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Some seeds in one program: what came of each, and what it took."""
+    free(device)
+    wake(device)
     peak = PeakMemory(device)
     with torch.random.fork_rng():  # dropout of others draws from torch's own generator
         torch.manual_seed(seeds[0])

@@ -1,5 +1,6 @@
 """What a training costs: memory, and how long answers take afterwards."""
 
+import gc
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -18,6 +19,21 @@ NUM_TARGETS = 1000
 STATUS = Path("/proc/self/status")
 
 
+def free(device: torch.device) -> None:
+    """Give back what a training has held that is over, or failed."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def wake(device: torch.device) -> None:
+    """Have a GPU started and its libraries loaded, which the first of several models would pay for alone."""
+    if device.type == "cuda":
+        matrix = torch.ones(64, 64, device=device, requires_grad=True)
+        torch.nn.functional.elu(matrix @ matrix).sum().backward()
+        torch.cuda.synchronize(device)
+
+
 class PeakMemory:
     """Bytes taken at most since it was made: of a GPU what torch has allocated, else by how much the process has grown."""
 
@@ -25,13 +41,15 @@ class PeakMemory:
         self.device = device
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        elif STATUS.exists():
+            self.before = torch.cuda.memory_allocated(device)
+            return
+        if STATUS.exists():
             Path("/proc/self/clear_refs").write_text("5")  # forgets the highest so far
         self.before = psutil.Process().memory_info().rss
 
     def taken(self) -> int:
         if self.device.type == "cuda":
-            return int(torch.cuda.max_memory_allocated(self.device))
+            return int(torch.cuda.max_memory_allocated(self.device)) - self.before
         return max(0, self._highest() - self.before)
 
     def _highest(self) -> int:
