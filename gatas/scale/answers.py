@@ -25,15 +25,15 @@ from gatas.inference.view import BATCH_SIZE, View, batches
 from gatas.nn.ablations import ABLATIONS
 from gatas.scale.job import Job, Outline
 from gatas.scale.parts import Arrays, Part
-from gatas.scale.transitions import WALKS_PER_SECOND
+from gatas.scale.transitions import row_seconds
 from gatas.training import load_config
 from gatas.training.folder import assembled, read_run, trained_on
 from gatas.training.loop import chosen_device
 from gatas.transitions import OnDemand
 from gatas.transitions.prepared import Prepared, prepared
 
-NEIGHBOUR_SECONDS = 3e-6
-"""To look at one neighbour of a node, about."""
+NEIGHBOUR_SECONDS = 8e-6
+"""Of a processor, to look at one neighbour of a node, about."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class AnswersTask:
         view = View(assembled(run, about, weights, _dataset(Path(self.graph), graph, about), source))
         size = view.model.encoder.output_size if self.asked == "embeddings" else len(view.model.names)
         parameters |= {"model": model_fingerprint(view.model, about["graph"]), "size": size, "about": about}
-        walks = np.sum(source.walks, axis=0)
-        seconds = walks / WALKS_PER_SECOND + NEIGHBOUR_SECONDS * np.minimum(walks, config.sample_size)
+        neighbours = np.minimum(np.sum(source.walks, axis=0), config.sample_size)
+        seconds = row_seconds(source) + NEIGHBOUR_SECONDS * neighbours
         return Outline(seconds, 4.0 * size * graph.num_nodes, self.batch_size, arrays, parameters)
 
     def arrays(self, job: Job, part: Part, threads: int) -> Arrays:

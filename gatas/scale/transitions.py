@@ -21,8 +21,8 @@ from gatas.transitions.cost import walks_cost
 from gatas.transitions.prepared import Prepared, prepared
 from gatas.transitions.table import COLUMNS, SHARD_ENTRIES, parameters_of, shard_column
 
-WALKS_PER_SECOND = 3e8
-ROW_SECONDS = 1e-6
+WALK_SECONDS, ENTRY_SECONDS = 2.2e-8, 4e-7
+"""Of a processor, about, for one walk and for one entry that is kept: measured in docs/scale.md."""
 PIECE = 1 << 22
 """Entries that are copied at a time."""
 
@@ -52,9 +52,8 @@ class TransitionsTask:
 
     def outline(self) -> Outline:
         source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, self.max_candidates)
-        walks = np.sum(source.walks, axis=0)
         cost = walks_cost(np.stack(source.walks, axis=1), self.max_candidates, source.entry_bytes)
-        return Outline(walks / WALKS_PER_SECOND + ROW_SECONDS, cost.num_bytes, 1, *prepared(source))
+        return Outline(row_seconds(source), cost.num_bytes, 1, *prepared(source))
 
     def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
         graph, source = _opened(Path(self.graph), job.folder, job.key, threads)
@@ -86,6 +85,15 @@ class TransitionsTask:
         num_bytes = sum(array.nbytes for name, array in arrays.items() if name.startswith("shard-"))
         entries = sum(piece.num_entries for shard in shards for piece in shard)
         return {"rows": source.setting.num_nodes, "entries": entries, "bytes": num_bytes}
+
+
+def row_seconds(source: OnDemand) -> NDArray[np.float64]:
+    """What each node's row takes to make, about."""
+    cap = source.setting.max_candidates or np.inf
+    seconds = np.full(source.setting.num_nodes, ENTRY_SECONDS)
+    for walks in source.walks:
+        seconds += WALK_SECONDS * walks + ENTRY_SECONDS * np.minimum(walks, cap)
+    return seconds
 
 
 @lru_cache(maxsize=1)
