@@ -30,7 +30,7 @@ def wake(device: torch.device) -> None:
     """Have a GPU started and its libraries loaded, which the first of several models would pay for alone."""
     if device.type == "cuda":
         matrix = torch.ones(64, 64, device=device, requires_grad=True)
-        torch.nn.functional.elu(matrix @ matrix).sum().backward()
+        torch.autograd.grad(torch.nn.functional.elu(matrix @ matrix).sum(), matrix)
         torch.cuda.synchronize(device)
 
 
