@@ -4,8 +4,10 @@ Settings and starting values are those of the paper's Table 4 and github.com/che
 residuals, one graph a step.
 """
 
+import warnings
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn import GCN2Conv
@@ -54,11 +56,20 @@ class GCNII(Peer):
 
     def logits(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
         first = x = F.relu(self.first(x))
+        along = (edges, values) if self.vmaps else (as_matrix(edges, values, len(x)),)  # vmap knows no sparse matrices
         for layer in self.layers:
-            out = layer(F.dropout(x, self.dropout, self.training), first, edges, values)
+            out = layer(F.dropout(x, self.dropout, self.training), first, *along)
             x = F.relu(out + x if self.starred else out)
         logits: Tensor = self.last(F.dropout(x, self.dropout, self.training))
         return logits
 
     def l2_share(self, name: str) -> float:
         return 1.0 if name.startswith("layers.") else self.dense_l2_share
+
+
+def as_matrix(edges: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+    """Edges in the order of the nodes that look along them: a product with it holds nothing for each edge."""
+    nodes = torch.arange(num_nodes + 1, device=edges.device)
+    starts = torch.searchsorted(edges[1].contiguous(), nodes)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # that such matrices are in beta
+        return torch.sparse_csr_tensor(starts, edges[0], values, (num_nodes, num_nodes), check_invariants=False)

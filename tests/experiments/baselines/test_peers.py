@@ -157,3 +157,14 @@ def test_decay_is_for_the_layers_that_the_papers_say():
         "first.lin.weight": 1, "second.lin.weight": 0,
     }  # fmt: skip
     assert gcnii.l2_share("layers.0.weight1") == 1 and gcnii.l2_share("first.weight") == approx(0.05)
+
+
+def test_gcnii_sees_the_same_along_edges_and_by_a_matrix():
+    peer, _ = made("gcnii", labelled_graphs(), hidden_size=8, num_layers=2)
+    peer.eval()
+    found = {}
+    for peer.vmaps in (False, True):
+        logits = peer(torch.arange(12))
+        found[peer.vmaps] = logits, *torch.autograd.grad(logits.square().sum(), list(peer.parameters()))
+    for by_matrix, along_edges in zip(*found.values(), strict=True):
+        torch.testing.assert_close(by_matrix, along_edges, rtol=1e-5, atol=1e-6)
