@@ -32,8 +32,10 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     consistency_draws: int = Field(2, ge=2, description="how often each node of a step is then looked at")
     consistency_nodes: int = Field(500, ge=0, description="how many nodes without labels a step then holds")
     temperature: float = Field(0.5, gt=0, le=1, description="how much the mean of the draws is then sharpened; 1: not at all")
-    monitor: Literal["loss", "metric", "either"] = Field(
-        "metric", description="what early stopping looks at, on validation data; either: keeps the best metric, waits for both"
+    monitor: Literal["loss", "metric", "either", "both"] = Field(
+        "metric",
+        description="what early stopping looks at, on validation data; either: keeps the best metric, waits for both; "
+        "both: keeps what is best by both, waits for both",
     )
     patience: int = Field(100, ge=1, description="stop after so many epochs without improvement")
     evaluation_mode: Literal["sample", "top", "all"] = Field(

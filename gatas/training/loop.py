@@ -26,7 +26,7 @@ from gatas.training.learner import Learner
 from gatas.training.limit import Limit
 from gatas.training.progress import reporting
 from gatas.training.run import Run, Runs
-from gatas.training.stopping import EarlyStopping
+from gatas.training.stopping import EarlyStopping, Rule
 
 Entry = dict[str, Any]
 Report = Callable[[Entry], None]
@@ -188,7 +188,9 @@ class Session:
     def __post_init__(self) -> None:
         self.config, self.task, self.group = self.learner.config, self.learner.task, self.learner.group
         self.validates = "valid" in self.task.splits
-        self.stopping = EarlyStopping(self.learner.num_models, self.config.patience, either=self.config.monitor == "either")
+        monitor = self.config.monitor
+        rule: Rule = monitor if monitor == "either" or monitor == "both" else "best"
+        self.stopping = EarlyStopping(self.learner.num_models, self.config.patience, rule)
         self.program, self.rows = self.learner, self.stopping.at_work
 
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:

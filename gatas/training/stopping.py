@@ -1,22 +1,27 @@
 """Early stopping: report a number, get to know whether it is the best so far. No input or output."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 Score = tuple[float, ...]
 """The larger the better; later numbers decide between equals."""
+
+
+Rule = Literal["best", "either", "both"]
 
 
 @dataclass
 class EarlyStopping:
     """For M models that learn at once, each with its own end.
 
-    Patience counts from the best score; with `either` from the last time that any number of a score was as good as ever, since
-    a validation loss may still fall where accuracy stands still, or the other way round.
+    Patience counts from the best score; by the rule `either` from the last time that any number of a score was as good as
+    ever, since a validation loss may still fall where accuracy stands still, or the other way round. By `both` so too, and
+    the best is the last whose numbers were all as good as ever.
     """
 
     num_models: int
     patience: int
-    either: bool = False
+    rule: Rule = "best"
     best: list[Score] = field(default_factory=list)
     best_epoch: list[int] = field(default_factory=list)
     last_epoch: list[int] = field(default_factory=list)  # where each stopped; -1 while it learns
@@ -47,11 +52,11 @@ class EarlyStopping:
         """Which of these models have never been better; those that have stopped never are."""
         improved = []
         for model, score in scores.items():
-            better = score > self.best[model] and self.last_epoch[model] < 0
+            better = self._is_better(model, score) and self.last_epoch[model] < 0
             improved.append(better)
             if better:
                 self.best[model], self.best_epoch[model] = score, epoch
-            if self.either:
+            if self.rule != "best":
                 self._hope(model, epoch, score)
             if self.last_epoch[model] < 0 and epoch - self.waits_since(model) >= self.patience:
                 self.last_epoch[model] = epoch
@@ -60,6 +65,11 @@ class EarlyStopping:
     def waits_since(self, model: int) -> int:
         """The epoch that patience counts from."""
         return max(self.best_epoch[model], self.hopeful_epoch[model])
+
+    def _is_better(self, model: int, score: Score) -> bool:
+        if self.rule == "both" and self.highest[model]:
+            return all(number >= high for number, high in zip(score, self.highest[model], strict=True))
+        return score > self.best[model]
 
     def _hope(self, model: int, epoch: int, score: Score) -> None:
         highest = self.highest[model] or (-float("inf"),) * len(score)

@@ -50,7 +50,7 @@ def test_with_either_a_number_as_good_as_ever_keeps_a_model_going():
     #   accuracy   0.5   0.6   0.4   0.6   0.5   0.5        best: epoch 1, the loss decides against epoch 3
     #   −loss     −2.0  −1.0  −0.9  −1.5  −1.0  −1.0        as good as ever: epochs 0 to 3, so that 5 is the last
     scores: list[Score] = [(0.5, -2.0), (0.6, -1.0), (0.4, -0.9), (0.6, -1.5), (0.5, -1.0), (0.5, -1.0)]
-    stopping, strict = EarlyStopping(1, patience=2, either=True), EarlyStopping(1, patience=2)
+    stopping, strict = EarlyStopping(1, patience=2, rule="either"), EarlyStopping(1, patience=2)
     for epoch, score in enumerate(scores):
         assert not stopping.done
         stopping.report(epoch, {0: score})
@@ -58,3 +58,13 @@ def test_with_either_a_number_as_good_as_ever_keeps_a_model_going():
     assert (stopping.best_epoch, stopping.last_epoch) == ([1], [5])
     assert (strict.best_epoch, strict.last_epoch) == ([1], [3])
     assert stopping.waits_since(0) == 3 and strict.waits_since(0) == 1
+
+
+def test_with_both_the_last_epoch_is_kept_whose_numbers_are_all_as_good_as_ever():
+    #   accuracy   0.5   0.7   0.6   0.7   0.8
+    #   −loss     −2.0  −1.0  −0.5  −0.5  −0.9        kept: epochs 0, 1 and 3; 4 has the best accuracy, but not the best loss
+    scores: list[Score] = [(0.5, -2.0), (0.7, -1.0), (0.6, -0.5), (0.7, -0.5), (0.8, -0.9)]
+    stopping = EarlyStopping(1, patience=2, rule="both")
+    kept = [stopping.report(epoch, {0: score})[0] for epoch, score in enumerate(scores)]
+    assert kept == [True, True, False, True, False]
+    assert stopping.best_epoch == [3] and stopping.waits_since(0) == 4

@@ -3,9 +3,11 @@
 import pytest
 import torch
 from pytest import approx
+from torch_geometric.nn import GATConv
 
 from gatas.errors import ConfigError
 from gatas.experiments.baselines import PEERS, recipe_of, seeded
+from gatas.experiments.baselines.gat import DroppingGATConv
 from gatas.experiments.baselines.peer import edges_of
 from gatas.training.config import Config
 from gatas.training.loop import fit_models
@@ -131,9 +133,9 @@ def test_gcnii_starts_within_the_bound_of_its_authors():
     assert 0.9 / 4 < largest <= 1 / 4  # 1 / √16
 
 
-@pytest.mark.parametrize("name", ["gat", "gatv2", "appnp"])
-def test_patience_of_some_counts_from_either_loss_or_accuracy(name):
-    assert {PEERS[name].recipes[data].training.monitor for data in CITATIONS} == {"either"}
+@pytest.mark.parametrize(("name", "monitor"), [("gat", "both"), ("gatv2", "both"), ("appnp", "either")])
+def test_patience_of_some_counts_from_loss_or_accuracy(name, monitor):
+    assert {PEERS[name].recipes[data].training.monitor for data in CITATIONS} == {monitor}
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -168,3 +170,20 @@ def test_gcnii_sees_the_same_along_edges_and_by_a_matrix():
         found[peer.vmaps] = logits, *torch.autograd.grad(logits.square().sum(), list(peer.parameters()))
     for by_matrix, along_edges in zip(*found.values(), strict=True):
         torch.testing.assert_close(by_matrix, along_edges, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("concat", [True, False])
+def test_gat_is_pygs_but_for_what_it_drops(concat):
+    edges = edges_of(camps())
+    layer = DroppingGATConv(6, 4, 3, concat=concat, dropout=0.5, add_self_loops=False)
+    same = GATConv(6, 4, 3, concat=concat, dropout=0.5, add_self_loops=False)
+    same.load_state_dict(layer.state_dict())
+    x = torch.randn(int(edges.max()) + 1, 6)
+    torch.testing.assert_close(layer.eval()(x, edges), same.eval()(x, edges))
+
+
+def test_gat_drops_attention_and_what_is_sent():
+    layer = DroppingGATConv(6, 4, 3, dropout=0.5, add_self_loops=False)
+    x, one = torch.randn(2, 6), torch.tensor([[0], [1]])
+    shares = torch.stack([layer(x, one)[1] for _ in range(100)]) / layer.lin(x)[0]  # the attention to the only neighbour is 1
+    assert set(shares.round().flatten().tolist()) == {0.0, 4.0}
