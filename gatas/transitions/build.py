@@ -40,6 +40,9 @@ SMALL_WALKS = 1e5
 LONG_BUILD_WALKS = 1e11
 """From here on, minutes or hours: said before it starts."""
 
+MANY_NODES = 1 << 20
+"""From here on masses lie on pages, so that memory goes by what a row meets. Below, where all take 8 MiB, that is no quicker."""
+
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -95,7 +98,7 @@ class Builder:
             refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
         if cost.num_walks > LONG_BUILD_WALKS:
             warnings.warn(
-                f"the build looks at {cost.num_walks:.2g} edges, at some 3e8 a second and core. Fewer steps or targets make "
+                f"the build looks at {cost.num_walks:.2g} edges, at 5e7 to 3e8 a second and core. Fewer steps or targets make "
                 "it shorter; max_candidates saves memory, not time.",
                 GatasWarning,
                 stacklevel=3,
@@ -158,10 +161,13 @@ class Builder:
         num_nodes, num_types = self.graph.num_nodes, self.graph.num_edge_types
         node_words, type_words = num_nodes // kernels.WORD + 1, num_types // kernels.WORD + 1
         node_words = -(-node_words // kernels.WORD) * kernels.WORD  # whole words of `met_words`, which may all be marked
+        many, met_words = num_nodes >= MANY_NODES, node_words // kernels.WORD
         return kernels.Workspace(
-            mass=np.zeros(num_nodes, np.float64),
+            mass=np.zeros(0 if many else num_nodes, np.float64),
             met=np.zeros(node_words, np.uint64),
-            met_words=np.zeros(node_words // kernels.WORD, np.uint64),
+            met_words=np.zeros(met_words, np.uint64),
+            met_parts=np.zeros(met_words // kernels.WORD + 1 if many else 0, np.uint64),
+            place=np.empty(node_words if many else 0, np.uint32),
             seen=np.zeros(node_words, np.uint64),
             types=np.empty(num_types, np.int32),
             type_bits=np.zeros(type_words, np.uint64),

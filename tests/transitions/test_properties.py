@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from gatas.graph import Graph
-from gatas.transitions import OnDemand, Transitions
+from gatas.transitions import OnDemand, Transitions, build
 from tests.transitions.conftest import typed_graphs
 from tests.transitions.oracles import (
     dense_entries,
@@ -29,6 +29,26 @@ def test_rows_are_the_papers_equations(graph, num_steps, kind):
     transitions = Transitions.build(graph, num_steps, kind)
     for target in range(graph.num_nodes):
         assert entries(transitions, target) == approx(dense_entries(expected, target), rel=1e-6)
+
+
+@quick
+@given(graph=typed_graphs(max_nodes=20), num_steps=st.integers(1, 3), cap=st.none() | st.integers(1, 5))
+def test_rows_of_few_and_of_many_nodes_are_made_alike(graph, num_steps, cap):
+    few = one_table(Transitions.build(graph, num_steps, max_candidates=cap))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "MANY_NODES", 0)
+        assert same_bytes(one_table(Transitions.build(graph, num_steps, max_candidates=cap)), few)
+
+
+def test_rows_are_alike_where_nodes_fill_many_words():
+    chance = np.random.default_rng(0)
+    source, target, kind = chance.integers(0, 300_000, 5000), chance.zipf(1.3, 5000) % 300_000, chance.integers(0, 3, 5000)
+    graph, targets = Graph.from_edges(source, target, kind, num_nodes=300_000, inverse=True), np.unique(target)[:300]
+    few = one_table(Transitions.build(graph, 3, targets=targets))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "MANY_NODES", 0)
+        assert same_bytes(one_table(Transitions.build(graph, 3, targets=targets)), few)
+    assert few.node.size > 10_000
 
 
 no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU that torch can use")

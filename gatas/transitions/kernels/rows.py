@@ -20,13 +20,17 @@ import numpy as np
 
 from gatas.transitions.kernels.bits import LOW, ONE, SHIFT, TWICE, add, contains, count_bits, drain, lowest_bit, mark_all
 from gatas.transitions.kernels.compiled import compiled
+from gatas.transitions.kernels.large import collect_by_page, count_met, enough_pages, push_mass_by_page
 from gatas.transitions.kernels.likeliest import stored, write_likeliest
 
 Adjacency = namedtuple("Adjacency", "neighbour weight run_indptr run_type run_start scale num_relations")
 """Edges in runs. `scale` is 1 / (weight of a node's edges, self-edges aside) for walks, 1 for counts; `weight` may be empty."""
 
-Workspace = namedtuple("Workspace", "mass met met_words seen types type_bits type_words first_run")
-"""Scratch space for one thread: all zeros, and again all zeros when a kernel returns (`types` and `first_run` aside)."""
+Workspace = namedtuple("Workspace", "mass met met_words met_parts place seen types type_bits type_words first_run")
+"""Scratch space for one thread: all zeros, and again all zeros when a kernel returns (`place`, `types`, `first_run` aside).
+
+`mass` is for graphs of few nodes, `met_parts` and `place` are for those of many; in the other ones they are empty.
+"""
 
 Level = namedtuple("Level", "node mass path stop")
 """States of one step: node and mass of each; path and last state of each group."""
@@ -41,6 +45,7 @@ def count_rows(adjacency, workspace, targets, num_steps, out_counts):
     level, following = new_level(), new_level()
     run_state, run, next_run = new_runs()
     seen_nodes = np.empty(64, np.int32)
+    mass = workspace.mass
     for row in range(targets.size):
         num_seen, num_groups = np.int64(0), np.int64(1)
         level.node[0], level.mass[0], level.path[0], level.stop[0] = targets[row], 1.0, -1, 1
@@ -53,8 +58,9 @@ def count_rows(adjacency, workspace, targets, num_steps, out_counts):
             if step == num_steps:  # nothing is walked further, so the states need not be made
                 out_counts[row, step] = count_level(adjacency, workspace, level, num_groups, run_state, run, next_run, scan)
                 break
+            mass = enough_pages(workspace, mass, num_edges)
             following, num_groups = expand_level(
-                adjacency, workspace, level, num_groups, following, run_state, run, next_run, scan
+                adjacency, workspace, mass, level, num_groups, following, run_state, run, next_run, scan
             )
             level, following = following, level
             if num_groups == 0:
@@ -72,6 +78,7 @@ def fill_rows(
     run_state, run, next_run = new_runs()
     seen_nodes = np.empty(64, np.int32)
     rank = np.empty(0, np.float32)
+    mass = workspace.mass
     for row in range(targets.size):
         num_seen, num_groups = np.int64(0), np.int64(1)
         level.node[0], level.mass[0], level.path[0], level.stop[0] = targets[row], 1.0, -1, 1
@@ -82,8 +89,9 @@ def fill_rows(
             num_runs, num_edges = count_runs(adjacency, level.node, level.stop[num_groups - 1])
             scan = num_edges > EDGES_PER_WORD * workspace.met.size
             run_state, run, next_run = at_least(run_state, num_runs), at_least(run, num_runs), at_least(next_run, num_runs)
+            mass = enough_pages(workspace, mass, num_edges)
             following, num_groups = expand_level(
-                adjacency, workspace, level, num_groups, following, run_state, run, next_run, scan
+                adjacency, workspace, mass, level, num_groups, following, run_state, run, next_run, scan
             )
             level, following = following, level
             if num_groups == 0:
@@ -102,16 +110,22 @@ def fill_rows(
 
 
 @compiled()
-def expand_level(adjacency, workspace, level, num_groups, following, run_state, run, next_run, scan):
+def expand_level(adjacency, workspace, room, level, num_groups, following, run_state, run, next_run, scan):
     """The states one step further (eq. 2, not yet normalised), in lists that grow as needed, and their number of groups."""
     node, mass, path, stop = following
+    large = workspace.place.size > 0
     size, groups, first = np.int64(0), np.int64(0), np.int64(0)
     for group in range(num_groups):
         link_runs(adjacency, workspace, level.node, first, level.stop[group], run_state, run, next_run)
         for kind in workspace.types[: drain(workspace.type_bits, workspace.type_words, workspace.types)]:
-            met = push_mass(adjacency, workspace, level, run_state, run, next_run, kind, scan)
-            node, mass = at_least(node, size + met), at_least(mass, size + met)
-            found = collect(workspace, node, mass, size)
+            if large:
+                met = push_mass_by_page(adjacency, workspace, room, level, run_state, run, next_run, kind)
+                node, mass = at_least(node, size + met), at_least(mass, size + met)
+                found = collect_by_page(workspace, room, node, mass, size)
+            else:
+                met = push_mass(adjacency, workspace, room, level, run_state, run, next_run, kind, scan)
+                node, mass = at_least(node, size + met), at_least(mass, size + met)
+                found = collect(workspace, room, node, mass, size)
             if found > 0:
                 size += found
                 path, stop = at_least(path, groups + 1), at_least(stop, groups + 1)
@@ -130,6 +144,9 @@ def count_level(adjacency, workspace, level, num_groups, run_state, run, next_ru
     for group in range(num_groups):
         link_runs(adjacency, workspace, level.node, first, level.stop[group], run_state, run, next_run)
         for kind in workspace.types[: drain(workspace.type_bits, workspace.type_words, workspace.types)]:
+            if workspace.place.size > 0:
+                count += count_met(adjacency, workspace, run, next_run, kind)
+                continue
             at = workspace.first_run[kind]
             while at >= 0:
                 for edge in range(adjacency.run_start[run[at]], adjacency.run_start[run[at] + 1]):
@@ -165,9 +182,9 @@ def link_runs(adjacency, workspace, node, first, stop, run_state, run, next_run)
 
 
 @compiled()
-def push_mass(adjacency, workspace, level, run_state, run, next_run, kind, scan):
+def push_mass(adjacency, workspace, mass, level, run_state, run, next_run, kind, scan):
     """Send the mass of the linked states along their edges of one type; returns how many nodes were met at most."""
-    mass, met, met_words = workspace.mass, workspace.met, workspace.met_words
+    met, met_words = workspace.met, workspace.met_words
     weighted = adjacency.weight.size > 0
     edges = np.int64(0)
     at = workspace.first_run[kind]
@@ -189,9 +206,9 @@ def push_mass(adjacency, workspace, level, run_state, run, next_run, kind, scan)
 
 
 @compiled()
-def collect(workspace, out_node, out_mass, out):
+def collect(workspace, mass, out_node, out_mass, out):
     """Read out the nodes met and their mass, ascending; those seen in earlier steps are dropped. Returns how many there are."""
-    mass, met, met_words, seen = workspace.mass, workspace.met, workspace.met_words, workspace.seen
+    met, met_words, seen = workspace.met, workspace.met_words, workspace.seen
     nodes, masses = out_node[out:], out_mass[out:]
     count = np.uint64(0)
     for part in range(met_words.size):

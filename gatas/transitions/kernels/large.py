@@ -1,0 +1,97 @@
+"""The same for graphs of many nodes: what is held, and looked through, grows with what a level meets and not with the graph.
+
+Masses of the 64 nodes that share a word of `met` lie on a page, given out when the first of them is met. Pages are few and
+near each other, where a place for every node would be met all over memory. `met_parts` says which of `met_words` are not
+empty, as these say it of `met`.
+"""
+
+import numpy as np
+
+from gatas.transitions.kernels.bits import LOW, ONE, SHIFT, WORD, add, count_bits, lowest_bit
+from gatas.transitions.kernels.compiled import compiled
+
+
+@compiled()
+def enough_pages(workspace, pages, num_edges):
+    """Pages for all nodes that so many edges lead to, empty as they are between two groups."""
+    needed = WORD * min(num_edges, workspace.met.size) if workspace.place.size > 0 else 0
+    return pages if needed <= pages.size else np.zeros(max(needed, 2 * pages.size), np.float64)
+
+
+@compiled()
+def push_mass_by_page(adjacency, workspace, pages, level, run_state, run, next_run, kind):
+    """As `push_mass`."""
+    met, met_words, met_parts, place = workspace.met, workspace.met_words, workspace.met_parts, workspace.place
+    weighted = adjacency.weight.size > 0
+    edges, used = np.int64(0), np.uint32(0)
+    at = workspace.first_run[kind]
+    while at >= 0:
+        state = run_state[at]
+        share = level.mass[state] * adjacency.scale[level.node[state]]
+        start, stop = adjacency.run_start[run[at]], adjacency.run_start[run[at] + 1]
+        for edge in range(start, stop):
+            node = np.uint64(adjacency.neighbour[edge])
+            word = node >> SHIFT
+            if met[word] == 0:
+                place[word] = used
+                used += np.uint32(1)
+                add(met_words, met_parts, word)
+            met[word] |= ONE << (node & LOW)
+            pages[(np.uint64(place[word]) << SHIFT) + (node & LOW)] += share * adjacency.weight[edge] if weighted else share
+        edges += stop - start
+        at = next_run[at]
+    return min(edges, WORD * met.size)
+
+
+@compiled()
+def collect_by_page(workspace, pages, out_node, out_mass, out):
+    """As `collect`."""
+    met, met_words, met_parts, seen = workspace.met, workspace.met_words, workspace.met_parts, workspace.seen
+    nodes, masses = out_node[out:], out_mass[out:]
+    count = np.uint64(0)
+    for whole in range(met_parts.size):
+        while met_parts[whole] != 0:
+            part = (np.uint64(whole) << SHIFT) + lowest_bit(met_parts[whole])
+            met_parts[whole] &= met_parts[whole] - ONE
+            while met_words[part] != 0:
+                word = (part << SHIFT) + lowest_bit(met_words[part])
+                met_words[part] &= met_words[part] - ONE
+                page = np.uint64(workspace.place[word]) << SHIFT
+                dropped, left = met[word] & seen[word], met[word] & ~seen[word]
+                met[word] = 0
+                while dropped != 0:
+                    pages[page + lowest_bit(dropped)] = 0.0
+                    dropped &= dropped - ONE
+                while left != 0:
+                    low = lowest_bit(left)
+                    nodes[count], masses[count] = (word << SHIFT) + low, pages[page + low]
+                    pages[page + low] = 0.0
+                    count += ONE
+                    left &= left - ONE
+    return np.int64(count)
+
+
+@compiled()
+def count_met(adjacency, workspace, run, next_run, kind):
+    """How many nodes the linked runs of one type lead to, those seen in earlier steps aside."""
+    met, met_words, met_parts = workspace.met, workspace.met_words, workspace.met_parts
+    at = workspace.first_run[kind]
+    while at >= 0:
+        for edge in range(adjacency.run_start[run[at]], adjacency.run_start[run[at] + 1]):
+            node = np.uint64(adjacency.neighbour[edge])
+            word = node >> SHIFT
+            if met[word] == 0:
+                add(met_words, met_parts, word)
+            met[word] |= ONE << (node & LOW)
+        at = next_run[at]
+    count = np.int64(0)
+    for whole in range(met_parts.size):
+        while met_parts[whole] != 0:
+            part = (np.uint64(whole) << SHIFT) + lowest_bit(met_parts[whole])
+            met_parts[whole] &= met_parts[whole] - ONE
+            while met_words[part] != 0:
+                word = (part << SHIFT) + lowest_bit(met_words[part])
+                met_words[part] &= met_words[part] - ONE
+                count += count_bits(met[word] & ~workspace.seen[word])
+                met[word] = 0
+    return count
