@@ -59,8 +59,8 @@ class Task(Protocol):
     def identity(self) -> dict[str, Any]:
         """All that parts depend on, without places."""
 
-    def outline(self) -> Outline:
-        """In a worker, once."""
+    def outline(self, scratch: Path) -> Outline:
+        """In a worker, once; what is large lies in files of the scratch folder."""
 
     def arrays(self, job: "Job", part: Part, threads: int) -> Arrays:
         """In a worker: a part, as a function of the job and the range."""
@@ -189,7 +189,7 @@ def verify_job(folder: Path) -> int:
 
 
 def _write_plan(task: Task, folder: Path, out: Path | None, num_parts: int | None, num_workers: int) -> int:
-    outline = task.outline()
+    outline = task.outline(folder)
     seconds = np.asarray(outline.seconds, np.float64)
     needed = max(outline.num_bytes / PART_BYTES, seconds.sum() / PART_SECONDS, PARTS_PER_WORKER * num_workers)
     cuts = equal_work(seconds, num_parts or int(np.ceil(needed)), outline.multiple)

@@ -17,7 +17,7 @@ from gatas.scale.job import Job, Outline
 from gatas.scale.parts import Arrays, Part
 from gatas.transitions import OnDemand
 from gatas.transitions.build import Kind
-from gatas.transitions.cost import walks_cost
+from gatas.transitions.cost import table_bytes
 from gatas.transitions.prepared import Prepared, prepared
 from gatas.transitions.table import COLUMNS, SHARD_ENTRIES, parameters_of, shard_column
 
@@ -50,10 +50,9 @@ class TransitionsTask:
             "device": self.device,
         }
 
-    def outline(self) -> Outline:
-        source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, self.max_candidates)
-        cost = walks_cost(np.stack(source.walks, axis=1), self.max_candidates, source.entry_bytes)
-        return Outline(row_seconds(source), cost.num_bytes, 1, *prepared(source))
+    def outline(self, scratch: Path) -> Outline:
+        source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, self.max_candidates, scratch=scratch)
+        return Outline(row_seconds(source), num_bytes(source), 1, *prepared(source))
 
     def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
         graph, source = _opened(Path(self.graph), job.folder, job.key, threads)
@@ -94,6 +93,14 @@ def row_seconds(source: OnDemand) -> NDArray[np.float64]:
     for walks in source.walks:
         seconds += WALK_SECONDS * walks + ENTRY_SECONDS * np.minimum(walks, cap)
     return seconds
+
+
+def num_bytes(source: OnDemand) -> float:
+    """Of the table, at most."""
+    setting, entries = source.setting, 0.0
+    for walks in source.walks:
+        entries += float(np.minimum(walks, setting.max_candidates or np.inf).sum())
+    return table_bytes(entries, setting.num_nodes * (setting.num_steps + 1), source.entry_bytes)
 
 
 @lru_cache(maxsize=1)

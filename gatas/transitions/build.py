@@ -41,7 +41,7 @@ LONG_BUILD_WALKS = 1e11
 """From here on, minutes or hours: said before it starts."""
 
 MANY_NODES = 1 << 20
-"""From here on masses lie on pages, so that memory goes by what a row meets. Below, where all take 8 MiB, that is no quicker."""
+"""From here on masses lie on pages, so that memory goes by what a row meets. Below, where all take 8 MiB, it is no quicker."""
 
 NO_LIMIT = np.iinfo(np.int64).max
 

@@ -42,7 +42,9 @@ class Prepared(OnDemand):
 def prepared(source: OnDemand) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and parameters to keep in a store."""
     setting, adjacency = source.setting, source.builder.adjacency
-    walks = np.stack(source.walks, axis=1).astype(np.float32)
+    walks = np.empty((setting.num_nodes, len(source.walks)), np.float32)
+    for step, of_step in enumerate(source.walks):
+        walks[:, step] = of_step
     arrays = {name: getattr(adjacency, name) for name in ADJACENCY} | {"walks": walks}
     parameters = {
         "num_steps": setting.num_steps,

@@ -140,7 +140,7 @@ def test_what_cannot_be_planned_says_why(tmp_path, engine):
 
 
 class Broken(Squares):
-    def outline(self):
+    def outline(self, scratch):
         raise RuntimeError("no idea")
 
 

@@ -34,7 +34,7 @@ class Squares:
     def identity(self) -> dict[str, Any]:
         return {"task": self.name, "num_nodes": self.num_nodes}
 
-    def outline(self) -> Outline:
+    def outline(self, scratch: Path) -> Outline:
         return Outline(np.ones(self.num_nodes), 8.0 * self.num_nodes, 1, {}, {})
 
     def arrays(self, job: Job, part: Part, threads: int) -> dict[str, Any]:
