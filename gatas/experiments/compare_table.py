@@ -87,6 +87,41 @@ def rendered(view: View, found: Mapping[str, dict[str, Any]], note: str) -> str:
     return "\n".join([f"### {view.title}", "", *head, *rows, "", NOTE, *said, ""])
 
 
+def side_by_side(columns: Mapping[str, Mapping[str, dict[str, Any]]], metrics: Mapping[str, str]) -> str:
+    """Models by data sets in Markdown, from results by column and model; the best of a column is bold."""
+    measured = {
+        column: {
+            own_name(model, one): list(scores(one, metrics[column]).values()) for model, one in found.items() if one["runs"]
+        }
+        for column, found in columns.items()
+    }
+    best = {column: max(map(statistics.fmean, own.values()), default=math.inf) for column, own in measured.items()}
+    cut = {
+        (column, own_name(model, one)) for column, found in columns.items() for model, one in found.items()
+        if any("cut" in run for run in one["runs"])
+    }  # fmt: skip
+    counts = sorted({len(values) for own in measured.values() for values in own.values()})
+
+    def cell(column: str, model: str) -> str:
+        if model not in measured[column]:
+            return "–"
+        mean = statistics.fmean(measured[column][model])
+        text = f"{mean:.2f} ± {spread(measured[column][model]):.2f}"
+        return (f"**{text}**" if mean == best[column] else text) + (" †" if (column, model) in cut else "")
+
+    models = list(dict.fromkeys(model for own in measured.values() for model in own))
+    models.sort(key=lambda model: [-statistics.fmean(own.get(model, [-math.inf])) for own in measured.values()])
+    rows = [" | ".join([f"| {model}", *(cell(column, model) for column in measured)]) + " |" for model in models]
+    head = " | ".join(["| model", *measured]) + " |", "|---" * (len(measured) + 1) + "|"
+    said = f"Mean ± standard deviation over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds, in percent."
+    return "\n".join([*head, *rows, "", said, *(["† Some seeds, or all, were cut before they had ended."] if cut else []), ""])
+
+
+def own_name(model: str, result: dict[str, Any]) -> str:
+    """A recipe for one data set under a name for all of them."""
+    return f"{OURS}, {model.removeprefix(data)}" if model.startswith(data := f"{result['data']}-") else model
+
+
 def support(view: View, found: Mapping[str, dict[str, Any]]) -> list[str]:
     """How many pairs of each type there are, where the mean over types is shown."""
     split, _, metric = view.metrics[0].partition(".")

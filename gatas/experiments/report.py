@@ -5,10 +5,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from gatas.errors import ConfigError, GatasWarning
 from gatas.experiments import paper
-from gatas.experiments.compare_table import View, rendered
+from gatas.experiments.compare_table import View, rendered, side_by_side, spoken
 from gatas.experiments.report_benchmarks import MarkdownTable, Scaling, read_scaling
 from gatas.experiments.report_charts import (
     Chart,
@@ -39,8 +40,11 @@ class Report:
     problems: tuple[str, ...]
 
 
-def report(results: Path, benchmarks: Path, folder: Path) -> Report:
-    """Write report.html, report.md and its charts into a folder. What cannot be used is warned of and listed there."""
+def report(results: Path, benchmarks: Path, folder: Path, readme: Path | None = None) -> Report:
+    """Write report.html, report.md and its charts into a folder. What cannot be used is warned of and listed there.
+
+    A `readme` gets the short table of all peers, between its marks.
+    """
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; expected a folder to write the report to. Name another: --out.")
     found = read_results(results)
@@ -55,6 +59,8 @@ def report(results: Path, benchmarks: Path, folder: Path) -> Report:
     made = Report(folder / "report.html", folder / "report.md", tuple(found.problems))
     write_whole(made.markdown, text.encode())
     write_whole(made.html, page.encode())
+    if readme is not None:
+        paper.update_readme(readme, "peers", short(found) or COMPARE)
     return made
 
 
@@ -118,9 +124,24 @@ def shown(results: Sequence[Result]) -> list[tuple[View, list[Result]]]:
     return found
 
 
+def short(found: Results) -> str:
+    """All models and data sets at a glance: nodes in one table, links in another."""
+    tables = []
+    for links in (False, True):
+        columns: dict[str, dict[str, dict[str, Any]]] = {}
+        metrics = {}
+        for view, results in shown([result for result in found.peers if result.runs]):
+            if view.metrics[0].endswith("roc_auc") == links:
+                title = f"{view.title}, {spoken(view.metrics[0])}"
+                columns[title] = {result.name: dict(result.content) for result in results}
+                metrics[title] = view.metrics[0]
+        tables += [side_by_side(columns, metrics)] if columns else []
+    return "\n".join(tables)
+
+
 def peers(found: Results) -> tuple[Block, ...]:
-    """A table for each data set, and for each protocol."""
-    blocks = []
+    """All at a glance; then a table for each data set, and for each protocol."""
+    blocks = [Block(text)] if (text := short(found)) else []
     for view, results in shown(found.peers):
         text = rendered(view, {result.name: dict(result.content) for result in results}, str(results[0].content["note"]))
         blocks.append(Block(text, tuple(result.path for result in results)))

@@ -15,6 +15,7 @@ from gatas.experiments import compare as comparing
 from gatas.experiments import recipes
 from gatas.experiments.baselines import PEERS, Recipe
 from gatas.experiments.compare import compare
+from gatas.experiments.compare_table import side_by_side
 from gatas.experiments.report import report
 from gatas.experiments.report_benchmarks import number, read_scaling
 from gatas.experiments.report_results import measured_by, read_results
@@ -333,3 +334,33 @@ def test_cells_are_numbers_or_words(cell, value):
 )
 def test_results_are_measured_by_what_their_task_is_measured_by(metrics, name):
     assert measured_by(Path("x.json"), {"runs": [{"seed": 0, "test": metrics}]}, set()) == name
+
+
+def test_a_readme_gets_all_models_at_a_glance(made, benchmarks, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- results: peers -->\nold\n<!-- end of peers -->\nafter\n")
+    report(made, benchmarks, tmp_path / "report", readme)
+    text = readme.read_text()
+    assert text.startswith("before\n<!-- results: peers -->\n| model | camps, accuracy |") and text.endswith(
+        "peers -->\nafter\n"
+    )
+    assert "| gcn | " in text and "over 2 seeds" in text and "old" not in text
+
+
+def test_models_side_by_side_have_the_best_in_bold_and_a_mark_where_they_were_cut():
+    def found(data, cut, *accuracies):
+        more = {"cut": "3 epochs"} if cut else {}
+        runs = [{"seed": seed, "test": {"accuracy": accuracy}, **more} for seed, accuracy in enumerate(accuracies)]
+        return {"data": data, "runs": runs}
+
+    columns = {
+        "small": {"gatas": found("s", False, 0.5, 0.7), "s-default": found("s", False, 0.9), "none": found("s", False)},
+        "large": {"gatas": found("l", False, 0.3), "l-default": found("l", False, 0.4), "gcn": found("l", True, 0.8)},
+    }
+    lines = side_by_side(columns, dict.fromkeys(columns, "test.accuracy")).splitlines()
+    assert lines[2:5] == [
+        "| gatas, default | **90.00 ± 0.00** | 40.00 ± 0.00 |",
+        "| gatas | 60.00 ± 14.14 | 30.00 ± 0.00 |",
+        "| gcn | – | **80.00 ± 0.00** † |",
+    ]
+    assert lines[6] == "Mean ± standard deviation over 1 to 2 seeds, in percent." and lines[7].startswith("†")
