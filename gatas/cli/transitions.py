@@ -37,6 +37,7 @@ from gatas.scale import EngineName
 from gatas.scale.transitions import TransitionsTask
 from gatas.transitions import Row, Transitions, readable_bytes
 from gatas.transitions.build import Kind, check_settings
+from gatas.transitions.cost import Caps
 from gatas.transitions.paths import path_name, path_relations
 from gatas.transitions.table import Setting
 
@@ -49,7 +50,9 @@ def build(
     out: Path = typer.Option(..., "--out", help="Folder to write; must not exist."),
     steps: int = typer.Option(3, "--steps", help="C: longest path considered."),
     kind: Kind = typer.Option("walk", "--kind", help="walk: the paper's probabilities; count: shortest walks counted."),
-    max_candidates: int | None = typer.Option(None, "--max-candidates", help="Keep the likeliest per node and step."),
+    max_candidates: str | None = typer.Option(
+        None, "--max-candidates", help="Keep the likeliest per node and step; 64,256: a number for each step."
+    ),
     threads: int | None = typer.Option(None, "--threads", help="Threads, of each worker; all cores if not given."),
     device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
@@ -72,7 +75,8 @@ def build(
     """Compute the transitions of every node and store them."""
     if out.exists() and not overwrite:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
-    check_settings(steps, kind, max_candidates, threads)
+    caps = given_caps(max_candidates)
+    check_settings(steps, kind, caps, threads)
     chosen = chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
     if verify and is_stored(edges):
         verified(Path(edges))
@@ -80,15 +84,28 @@ def build(
     if chosen is not None:
         folder = job_folder(job, out)
         stored = Path(edges) if is_stored(edges) else kept_graph(load_graph(edges, *source), folder)
-        task = TransitionsTask(str(stored.resolve()), steps, kind, max_candidates, device)
+        task = TransitionsTask(str(stored.resolve()), steps, kind, caps, device)
         written = do_job(task, folder, out, chosen, parts, keep=job is not None, overwrite=overwrite)
         report(out, written["rows"], written["entries"], written["bytes"], json)
         return
     graph = load_graph(edges, *source)
     with progress_bar("transitions") as progress:
-        table = Transitions.build(graph, steps, kind, None, max_candidates, threads, device=device, progress=progress)
+        table = Transitions.build(graph, steps, kind, None, caps, threads, device=device, progress=progress)
     table.save(out, overwrite=overwrite)
     report(out, table.num_rows, table.num_entries, table.num_bytes, json)
+
+
+def given_caps(text: str | None) -> Caps:
+    """`256`, or `64,256` with a number for each step."""
+    if text is None:
+        return None
+    try:
+        caps = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise TransitionError(
+            f"--max-candidates is {text!r}; expected a whole number, or one for each step such as 64,256."
+        ) from None
+    return caps[0] if len(caps) == 1 else caps
 
 
 def report(out: Path, rows: int, entries: int, num_bytes: int, json: bool) -> None:

@@ -17,7 +17,7 @@ from gatas.scale.job import Job, Outline
 from gatas.scale.parts import Arrays, Part
 from gatas.transitions import OnDemand
 from gatas.transitions.build import Kind
-from gatas.transitions.cost import table_bytes
+from gatas.transitions.cost import Caps, table_bytes
 from gatas.transitions.prepared import Prepared, prepared
 from gatas.transitions.table import COLUMNS, SHARD_ENTRIES, parameters_of, shard_column
 
@@ -34,7 +34,7 @@ class TransitionsTask:
     graph: str
     num_steps: int = 3
     kind: Kind = "walk"
-    max_candidates: int | None = None
+    max_candidates: Caps = None
     device: str | None = None
     shard_entries: int = SHARD_ENTRIES
 
@@ -88,9 +88,8 @@ class TransitionsTask:
 
 def row_seconds(source: OnDemand) -> NDArray[np.float64]:
     """What each node's row takes to make, about."""
-    cap = source.setting.max_candidates or np.inf
     seconds = np.full(source.setting.num_nodes, ENTRY_SECONDS)
-    for walks in source.walks:
+    for walks, cap in zip(source.walks, source.builder.caps, strict=True):
         seconds += WALK_SECONDS * walks + ENTRY_SECONDS * np.minimum(walks, cap)
     return seconds
 
@@ -98,8 +97,8 @@ def row_seconds(source: OnDemand) -> NDArray[np.float64]:
 def num_bytes(source: OnDemand) -> float:
     """Of the table, at most."""
     setting, entries = source.setting, 0.0
-    for walks in source.walks:
-        entries += float(np.minimum(walks, setting.max_candidates or np.inf).sum())
+    for walks, cap in zip(source.walks, source.builder.caps, strict=True):
+        entries += float(np.minimum(walks, cap).sum())
     return table_bytes(entries, setting.num_nodes * (setting.num_steps + 1), source.entry_bytes)
 
 

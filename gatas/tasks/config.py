@@ -1,8 +1,8 @@
 """What a model is made of, checked when given: the settings of `NodeClassifier` and `LinkPredictor`."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, PositiveInt
+from pydantic import BaseModel, BeforeValidator, Field, PositiveInt
 
 from gatas.datasets.settings import checked
 
@@ -11,13 +11,25 @@ AblationName = Literal["none", "base", "without_transitions", "without_embedding
 __all__ = ["AblationName", "ModelConfig", "checked"]
 
 
+def _caps(given: Any) -> Any:
+    numbers = given if isinstance(given, list | tuple) else () if given is None else [given]
+    if any(isinstance(number, bool) or not isinstance(number, int) or number < 1 for number in numbers) or given in ([], ()):
+        raise ValueError(f"{given!r} came; expected a whole number from 1 on, a list with one for each step, or null for all.")
+    return given
+
+
+StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
+
+
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     """Sizes and switches of a model; the letters are the paper's."""
 
     num_steps: int = Field(3, ge=1, description="C: the longest path considered")
     sample_size: int = Field(100, ge=1, description="S: neighbours drawn for each target")
     transition_kind: Literal["walk", "count"] = Field("walk", description="probabilities of walks, or shares of their number")
-    max_candidates: int | None = Field(None, ge=1, description="keep only the likeliest of each target and step; null: all")
+    max_candidates: StepCaps = Field(
+        None, description="keep only the likeliest of each target and step, or so many by step such as [64, 256]; null: all"
+    )
     layer_norm: bool | None = Field(None, description="normalise each node's features; null: where there are 16 or more")
     hidden_size: int = Field(50, ge=1, description="F: width of the dense layer over features")
     node_embedding_size: int | None = Field(

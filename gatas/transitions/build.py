@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +19,10 @@ from gatas.graph.inputs import Ints, frozen
 from gatas.transitions import kernels
 from gatas.transitions.cost import (
     COUNTABLE_WALKS,
+    NO_LIMIT,
+    Caps,
     Cost,
+    caps_by_step,
     entry_bytes,
     node_slices,
     path_dtype,
@@ -42,8 +45,6 @@ LONG_BUILD_WALKS = 1e11
 
 MANY_NODES = 1 << 20
 """From here on masses lie on pages, so that memory goes by what a row meets. Below, where all take 8 MiB, it is no quicker."""
-
-NO_LIMIT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +80,14 @@ class Builder:
         graph: Graph,
         num_steps: int,
         kind: Kind,
-        max_candidates: int | None,
+        max_candidates: Caps,
         num_threads: int | None,
         adjacency: kernels.Adjacency | None = None,  # where it was made before
         scratch: Path | None = None,
     ) -> None:
         self.graph = graph
         self.num_steps = num_steps
-        self.max_candidates = max_candidates
+        self.caps = caps_by_step(max_candidates, num_steps)
         self.num_threads = num_threads or available_threads()
         self.path_dtype = path_dtype(graph.num_relations, num_steps)
         self.adjacency = adjacency or adjacency_in_runs(graph, kind, scratch)
@@ -111,7 +112,7 @@ class Builder:
             kernels.count_rows(self.adjacency, self._workspace(), targets[first:last], num_steps, counts[first:last])
 
         self._run(count, blocks, lambda share: report(0.4 * share))
-        kept = counts if self.max_candidates is None else np.minimum(counts, self.max_candidates)
+        kept = np.minimum(counts, self.caps)
         indptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
         total = int(indptr[-1])
         refuse_if_too_large(total, table_bytes(total, kept.size, entry_bytes(graph.num_relations, num_steps)), "exactly")
@@ -130,7 +131,7 @@ class Builder:
                 self._workspace(),
                 targets[first:last],
                 num_steps,
-                NO_LIMIT if self.max_candidates is None else self.max_candidates,
+                self.caps,
                 indptr[first * (num_steps + 1) :],
                 rows.node,
                 rows.path,
@@ -237,13 +238,18 @@ def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int,
     return list(pairwise(edges))
 
 
-def check_settings(num_steps: int, kind: str, max_candidates: int | None, num_threads: int | None = None) -> None:
+def check_settings(num_steps: int, kind: str, max_candidates: Caps, num_threads: int | None = None) -> None:
     """What was asked for must make sense."""
     if kind not in ("walk", "count"):
         raise TransitionError(f"kind is {kind!r}; expected 'walk' (the paper's) or 'count' (shortest walks counted).")
     _check_positive("num_steps", num_steps, "")
-    if max_candidates is not None:
-        _check_positive("max_candidates", max_candidates, ", or None to keep all")
+    caps = max_candidates if isinstance(max_candidates, Sequence) else (max_candidates,)
+    if len(caps) not in (1, num_steps):
+        raise TransitionError(
+            f"max_candidates has {len(caps)} numbers for {num_steps} steps; expected one for each, or one for all."
+        )
+    for cap in caps if max_candidates is not None else ():
+        _check_positive("max_candidates", cap, ", or None to keep all")
     if num_threads is not None:
         _check_positive("num_threads", num_threads, ", or None for all cores")
 

@@ -1,6 +1,6 @@
 """What a table of transitions would cost, before it is built: O(C · edges), an upper bound."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,11 @@ from gatas.graph.arrays import collected
 from gatas.graph.inputs import Ints
 from gatas.graph.summary import components
 from gatas.transitions.paths import num_paths
+
+Caps = int | Sequence[int] | None
+"""`max_candidates`: of every step, of each from the first on, or none."""
+
+NO_LIMIT = np.iinfo(np.int64).max
 
 COUNTABLE_WALKS = 2e9
 """Up to so many walks (some seconds) rows are counted exactly before a table is refused."""
@@ -46,17 +51,23 @@ class Cost:
         return table_bytes(self.num_entries, self.entries.size, self.entry_bytes)
 
 
-def estimate_cost(graph: Graph, num_steps: int, targets: Ints | None = None, max_candidates: int | None = None) -> Cost:
+def estimate_cost(graph: Graph, num_steps: int, targets: Ints | None = None, max_candidates: Caps = None) -> Cost:
     """Bound each row by its walks, and by the nodes of its component times the paths of each length."""
     walks = count_walks(graph, num_steps)
     component = components(graph)
     others = (np.bincount(component)[component] - 1).astype(np.float64)
     paths = float(graph.num_edge_types) ** np.arange(num_steps + 1)
     bound = np.minimum(walks, np.maximum(others[:, None] * paths, [1.0] + [0.0] * num_steps))  # step 0: the self-loop
-    if max_candidates is not None:
-        bound = np.minimum(bound, max_candidates)
+    bound = np.minimum(bound, caps_by_step(max_candidates, num_steps))
     chosen = slice(None) if targets is None else targets
     return Cost(walks.sum(axis=1)[chosen], bound[chosen], entry_bytes(graph.num_relations, num_steps))
+
+
+def caps_by_step(max_candidates: Caps, num_steps: int) -> Ints:
+    """(C + 1,) the most that is kept of each step; of step 0 there is one."""
+    if max_candidates is None:
+        return np.full(num_steps + 1, NO_LIMIT)
+    return np.append(NO_LIMIT, np.broadcast_to(max_candidates, num_steps))
 
 
 def count_walks(graph: Graph, num_steps: int) -> NDArray[np.float64]:
@@ -91,9 +102,9 @@ def node_slices(graph: Graph, num_edges: int = 1 << 20) -> Iterator[tuple[int, i
         first = last
 
 
-def walks_cost(walks: NDArray[Any], max_candidates: int | None, bytes_per_entry: int) -> Cost:
+def walks_cost(walks: NDArray[Any], max_candidates: Caps, bytes_per_entry: int) -> Cost:
     """A cost by walks alone, for a few targets at a time."""
-    most = np.inf if max_candidates is None else max_candidates * walks.shape[1]
+    most = caps_by_step(max_candidates, walks.shape[1] - 1).sum(dtype=np.float64)
     total = walks.sum(axis=1, dtype=np.float64)
     return Cost(total, np.minimum(total, most)[:, None], bytes_per_entry)
 

@@ -12,7 +12,7 @@ from gatas.errors import TransitionError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
 from gatas.transitions.build import Kind, Progress, Rows, inverse_degree
-from gatas.transitions.cost import estimate_cost, path_dtype, refuse_if_too_large
+from gatas.transitions.cost import Caps, caps_by_step, estimate_cost, path_dtype, refuse_if_too_large
 
 WALKS_PER_BLOCK = {"cuda": 1 << 26, "cpu": 1 << 22}
 BLOCK_VISITED = 1 << 30
@@ -44,7 +44,7 @@ class States:
 
 
 def build_rows(
-    graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None, targets: Ints, device: str, report: Progress
+    graph: Graph, num_steps: int, kind: Kind, max_candidates: Caps, targets: Ints, device: str, report: Progress
 ) -> Rows:
     """Rows as `Builder.rows` makes them, to float32 precision; block by block, so that memory on the device is bounded."""
     try:
@@ -57,9 +57,10 @@ def build_rows(
     refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
     wanted = torch.from_numpy(targets).to(where)
     paths = torch.from_numpy(np.empty(0, path_dtype(graph.num_relations, num_steps))).dtype
+    caps = None if max_candidates is None else caps_by_step(max_candidates, num_steps)
     parts = []
     for first, last in _blocks(cost.walks, graph.num_nodes, where.type):
-        parts.append(_block_rows(edges, wanted[first:last], num_steps, max_candidates, paths))
+        parts.append(_block_rows(edges, wanted[first:last], num_steps, caps, paths))
         report(last / len(targets))
     counts, node, path, probability, dropped = (
         (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else _nothing(num_steps)
@@ -90,7 +91,7 @@ def _blocks(walks: NDArray[np.float64], num_nodes: int, kind: str) -> list[tuple
 
 
 def _block_rows(
-    edges: Edges, targets: Tensor, num_steps: int, max_candidates: int | None, paths: torch.dtype
+    edges: Edges, targets: Tensor, num_steps: int, caps: Ints | None, paths: torch.dtype
 ) -> tuple[NDArray[Any], ...]:
     """Counts by (row, step), nodes, paths, probabilities and dropped mass of one block, as numpy arrays."""
     rows = torch.arange(len(targets), device=targets.device)
@@ -102,8 +103,8 @@ def _block_rows(
         visited[states.row * edges.num_nodes + states.node] = True
         states = _normalised(_merged(_expanded(edges, states, visited), edges.num_nodes), len(targets))
         kept = states
-        if max_candidates is not None:
-            kept, lost = _likeliest(states, max_candidates)
+        if caps is not None:
+            kept, lost = _likeliest(states, int(caps[step]))
             dropped[:, step].index_add_(0, lost.row, lost.mass)
         levels.append(kept)
     counts = torch.stack([torch.bincount(level.row, minlength=len(targets)) for level in levels], dim=1)

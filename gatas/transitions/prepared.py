@@ -11,7 +11,7 @@ from gatas.graph.storage import Store
 from gatas.transitions import kernels
 from gatas.transitions.build import Builder
 from gatas.transitions.cost import entry_bytes
-from gatas.transitions.table import OnDemand, Setting
+from gatas.transitions.table import OnDemand, Setting, stored_caps
 
 ADJACENCY = ("run_indptr", "run_type", "run_start", "scale")
 
@@ -20,8 +20,8 @@ class Prepared(OnDemand):
     """`OnDemand` from the arrays and the parameters that `prepared` gave, in a store."""
 
     def __init__(self, graph: Graph, store: Store, num_threads: int | None = None) -> None:
-        names = ("num_steps", "kind", "max_candidates")
-        num_steps, kind, max_candidates = (store.parameter(name) for name in names)
+        num_steps, kind = store.parameter("num_steps"), store.parameter("kind")
+        max_candidates = stored_caps(store)
         self.setting = Setting(
             graph.num_nodes,
             num_steps,

@@ -1,5 +1,6 @@
 """`Transitions`: T⁽⁰⁾ … T⁽ᶜ⁾ as rows of (node, path, step, probability), in memory, mapped from disk, or on demand."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from gatas.graph.inputs import Ints, as_array, as_count, as_indices
 from gatas.graph.saved import name_arrays, stored_names, structure_fingerprint
 from gatas.graph.storage import Store, open_store, write_store
 from gatas.transitions.build import Builder, Kind, Progress, Rows, check_settings
-from gatas.transitions.cost import entry_bytes, estimate_cost, walks_by_step, walks_cost
+from gatas.transitions.cost import Caps, entry_bytes, estimate_cost, walks_by_step, walks_cost
 
 SHARD_ENTRIES = 1 << 26
 """Entries per stored shard at most, unless one row has more: some 600 MB."""
@@ -38,18 +39,18 @@ class Setting:
     num_nodes: int
     num_steps: int
     kind: Kind
-    max_candidates: int | None
+    max_candidates: Caps
     relation_names: tuple[str, ...]
     node_names: Names | None
     graph_fingerprint: str
 
     @classmethod
-    def of(cls, graph: Graph, num_steps: int, kind: Kind, max_candidates: int | None) -> "Setting":
+    def of(cls, graph: Graph, num_steps: int, kind: Kind, max_candidates: Caps) -> "Setting":
         return cls(
             graph.num_nodes,
             num_steps,
             kind,
-            max_candidates,
+            tuple(max_candidates) if isinstance(max_candidates, Sequence) else max_candidates,
             graph.relation_names,
             graph.node_names,
             structure_fingerprint(graph),
@@ -82,7 +83,7 @@ class Transitions:
         num_steps: int = 3,
         kind: Kind = "walk",
         targets: Any = None,
-        max_candidates: int | None = None,
+        max_candidates: Caps = None,
         num_threads: int | None = None,
         *,
         device: str | None = None,
@@ -91,8 +92,8 @@ class Transitions:
         """Compute T⁽⁰⁾ … T⁽ᶜ⁾ exactly (§3.3).
 
         `kind="count"` counts shortest typed walks instead of multiplying probabilities. `targets` limits the rows,
-        `max_candidates` keeps the likeliest of each (target, step) and records the mass of the rest, `device` runs it
-        in torch. Refused if the table would not fit in memory.
+        `max_candidates` keeps the likeliest of each (target, step) and records the mass of the rest; a tuple has a number for
+        each step. `device` runs it in torch. Refused if the table would not fit in memory.
         """
         check_settings(num_steps, kind, max_candidates, num_threads)
         setting = Setting.of(graph, num_steps, kind, max_candidates)
@@ -125,7 +126,7 @@ class Transitions:
             as_count(store.parameter("num_nodes"), "num_nodes"),
             as_count(store.parameter("num_steps"), "num_steps"),
             store.parameter("kind"),
-            store.parameter("max_candidates"),
+            stored_caps(store),
             tuple(str(name) for name in names),
             stored_names(store.arrays),
             str(store.parameter("graph_fingerprint")),
@@ -205,7 +206,7 @@ class OnDemand:
         graph: Graph,
         num_steps: int = 3,
         kind: Kind = "walk",
-        max_candidates: int | None = None,
+        max_candidates: Caps = None,
         num_threads: int | None = None,
         *,
         scratch: Path | None = None,
@@ -231,7 +232,7 @@ class OnDemand:
         return self.builder.rows(wanted, walks_cost(walks, self.setting.max_candidates, self.entry_bytes))
 
 
-def opened_for(graph: Graph, folder: Path, num_steps: int, kind: Kind, max_candidates: int | None) -> Transitions:
+def opened_for(graph: Graph, folder: Path, num_steps: int, kind: Kind, max_candidates: Caps) -> Transitions:
     """A stored table, which must be of this graph and have these settings."""
     table = Transitions.open(folder)
     wanted, found = Setting.of(graph, num_steps, kind, max_candidates), table.setting
@@ -242,6 +243,12 @@ def opened_for(graph: Graph, folder: Path, num_steps: int, kind: Kind, max_candi
                 "again, or change the settings."
             )
     return table
+
+
+def stored_caps(store: Store) -> Caps:
+    """JSON knows no tuples."""
+    caps = store.parameter("max_candidates")
+    return tuple(caps) if isinstance(caps, list) else caps
 
 
 COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")

@@ -47,7 +47,14 @@ def graph(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"kind": "count"}, {"max_candidates": 5}, {"shard_entries": 2_000}, {"shard_entries": 40, "num_steps": 1}],
+    [
+        {},
+        {"kind": "count"},
+        {"max_candidates": 5},
+        {"max_candidates": [5, 3]},
+        {"shard_entries": 2_000},
+        {"shard_entries": 40, "num_steps": 1},
+    ],
 )
 def test_transitions_for_any_number_of_parts(graph, tmp_path, settings):
     graph, stored = graph

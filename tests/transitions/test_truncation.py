@@ -6,23 +6,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from gatas.transitions import OnDemand, Transitions
+from gatas.errors import TransitionError
+from gatas.transitions import OnDemand, Transitions, estimate_cost
+from gatas.transitions.table import opened_for
 from tests.transitions.conftest import typed_graphs
 from tests.transitions.oracles import entries, one_table
 from tests.transitions.test_properties import random_graph
 
 
 @settings(max_examples=60)
-@given(graph=typed_graphs(max_nodes=8), keep=st.integers(1, 4), device=st.sampled_from([None, "cpu"]))
+@given(
+    graph=typed_graphs(max_nodes=8),
+    keep=st.integers(1, 4) | st.tuples(*[st.integers(1, 4)] * 3),
+    device=st.sampled_from([None, "cpu"]),
+)
 def test_the_likeliest_of_each_step_are_kept_and_the_rest_is_recorded(graph, keep, device):
     full = Transitions.build(graph, 3)
     cut = Transitions.build(graph, 3, max_candidates=keep, device=device)
+    most = [1, *(keep if isinstance(keep, tuple) else [keep] * 3)]
     for target in range(graph.num_nodes):
         everything, kept = entries(full, target), entries(cut, target)
         for step in range(4):
             of_step = {key: p for key, p in everything.items() if key[0] == step}
             chosen = {key: p for key, p in kept.items() if key[0] == step}
-            assert len(chosen) == min(keep, len(of_step))
+            assert len(chosen) == min(most[step], len(of_step))
             assert chosen == approx({key: of_step[key] for key in chosen})  # nothing is renormalised
             assert sorted(chosen.values()) == approx(sorted(of_step.values())[-len(chosen) :] if chosen else [])
             lost = sum(of_step.values()) - sum(chosen.values())
@@ -57,3 +64,25 @@ def test_on_demand_rows_are_cut_alike():
     graph = random_graph(300, 3_000, 2, seed=4)
     table, demand = Transitions.build(graph, 2, max_candidates=9), OnDemand(graph, 2, max_candidates=9)
     assert all(entries(table, target) == entries(demand, target) for target in range(0, 300, 7))
+
+
+def test_a_number_for_each_step_is_kept_with_the_table(tmp_path):
+    graph = random_graph(300, 3_000, 2, seed=5)
+    table = Transitions.build(graph, 2, max_candidates=[4, 9])
+    table.save(tmp_path / "table")
+    assert Transitions.open(tmp_path / "table").setting == table.setting and table.setting.max_candidates == (4, 9)
+    assert opened_for(graph, tmp_path / "table", 2, "walk", [4, 9]).num_entries == table.num_entries
+    with pytest.raises(TransitionError, match=r"has max_candidates \(4, 9\), but \(9, 4\) is asked for"):
+        opened_for(graph, tmp_path / "table", 2, "walk", (9, 4))
+    counts = np.diff(one_table(table).indptr).reshape(-1, 3)
+    assert counts.max(axis=0).tolist() == [1, 4, 9]
+    assert estimate_cost(graph, 2, max_candidates=(4, 9)).entries.max(axis=0).tolist() == [1, 4, 9]
+
+
+def test_numbers_for_other_steps_are_refused():
+    with pytest.raises(
+        TransitionError, match="max_candidates has 2 numbers for 3 steps; expected one for each, or one for all"
+    ):
+        OnDemand(random_graph(10, 20, 1, seed=0), 3, max_candidates=(4, 9))
+    with pytest.raises(TransitionError, match="max_candidates is 0; expected a whole number from 1 on"):
+        OnDemand(random_graph(10, 20, 1, seed=0), 2, max_candidates=(4, 0))

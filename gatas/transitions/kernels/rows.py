@@ -70,9 +70,7 @@ def count_rows(adjacency, workspace, targets, num_steps, out_counts):
 
 
 @compiled()
-def fill_rows(
-    adjacency, workspace, targets, num_steps, max_candidates, indptr, out_node, out_path, out_probability, out_dropped
-):
+def fill_rows(adjacency, workspace, targets, num_steps, caps, indptr, out_node, out_path, out_probability, out_dropped):
     """Write the rows of `targets`; row r, step t is the slice indptr[r·(C+1)+t] : indptr[r·(C+1)+t+1] of the out arrays."""
     level, following = new_level(), new_level()
     run_state, run, next_run = new_runs()
@@ -99,10 +97,10 @@ def fill_rows(
             size = level.stop[num_groups - 1]
             normalise(level.mass, size)
             out = indptr[row * (num_steps + 1) + step]
-            if size > max_candidates:
+            if size > caps[step]:
                 rank = at_least(rank, size)
                 out_dropped[row, step] = write_likeliest(
-                    level, num_groups, max_candidates, rank, out, out_node, out_path, out_probability
+                    level, num_groups, caps[step], rank, out, out_node, out_path, out_probability
                 )
             else:
                 write_level(level, num_groups, out, out_node, out_path, out_probability)
