@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gatas.errors import ConfigError, GatasWarning
-from gatas.experiments import paper
+from gatas.experiments import paper, recipes
 from gatas.experiments.compare_table import View, rendered, side_by_side, spoken
 from gatas.experiments.report_benchmarks import MarkdownTable, Scaling, read_scaling
 from gatas.experiments.report_charts import (
@@ -115,9 +115,10 @@ def mean(result: Result) -> float:
 
 
 def shown(results: Sequence[Result]) -> list[tuple[View, list[Result]]]:
-    """The tables of each data set, the best first; for links one for each protocol."""
-    found = []
-    for data, own in by_data(results).items():
+    """The tables of each data set, the paper's in its order, the best first; for links one for each protocol."""
+    found, known = [], recipes.names()
+    place = {data: known.index(data) if data in known else len(known) for data in by_data(results)}
+    for data, own in sorted(by_data(results).items(), key=lambda one: place[one[0]]):
         for view in views_of(data, own[0].metric):
             measured = [replace(result, metric=view.metrics[0]) for result in own]
             found.append((view, sorted(measured, key=mean, reverse=True)))
@@ -177,11 +178,11 @@ def sizes(found: Results) -> tuple[Block, ...]:
 
 def depth(found: Results) -> tuple[Block, ...]:
     """q at the best epoch, the mean over seeds, of every model that learns it."""
-    recipes = [result for result in found.recipes.values() if result.content["config"]["model"]["ablation"] == "none"]
-    learned = [result for result in (*recipes, *found.peers) if result.runs and all(run.get("depth") for run in result.runs)]
+    own = [result for result in found.recipes.values() if result.content["config"]["model"]["ablation"] == "none"]
+    learned = [result for result in (*own, *found.peers) if result.runs and all(run.get("depth") for run in result.runs)]
     if not learned:
         return (Block(REPRODUCE),)
-    depths = {result.name if result in recipes else f"{result.data}, {result.name}": mean_depth(result) for result in learned}
+    depths = {result.name if result in own else f"{result.data}, {result.name}": mean_depth(result) for result in learned}
     steps = max(map(len, depths.values()))
     lines = [["", *(step_name(step) for step in range(steps)), "seeds"], ["---"] * (steps + 2)]
     for (name, shares), result in zip(depths.items(), learned, strict=True):
