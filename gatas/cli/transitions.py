@@ -36,7 +36,7 @@ from gatas.graph.names import as_number
 from gatas.scale import EngineName
 from gatas.scale.transitions import TransitionsTask
 from gatas.transitions import Row, Transitions, readable_bytes
-from gatas.transitions.build import Kind, check_settings
+from gatas.transitions.build import Kind, Walks, check_settings
 from gatas.transitions.cost import Caps
 from gatas.transitions.paths import path_name, path_relations
 from gatas.transitions.table import Setting
@@ -53,6 +53,7 @@ def build(
     max_candidates: str | None = typer.Option(
         None, "--max-candidates", help="Keep the likeliest per node and step; 64,256: a number for each step."
     ),
+    max_degree: int | None = typer.Option(None, "--max-degree", help="Do not walk on through nodes with more edges."),
     threads: int | None = typer.Option(None, "--threads", help="Threads, of each worker; all cores if not given."),
     device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
@@ -76,7 +77,7 @@ def build(
     if out.exists() and not overwrite:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
     caps = given_caps(max_candidates)
-    check_settings(steps, kind, caps, threads)
+    check_settings(Walks(steps, kind, caps, max_degree), threads)
     chosen = chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
     if verify and is_stored(edges):
         verified(Path(edges))
@@ -84,13 +85,14 @@ def build(
     if chosen is not None:
         folder = job_folder(job, out)
         stored = Path(edges) if is_stored(edges) else kept_graph(load_graph(edges, *source), folder)
-        task = TransitionsTask(str(stored.resolve()), steps, kind, caps, device)
+        task = TransitionsTask(str(stored.resolve()), steps, kind, caps, max_degree, device)
         written = do_job(task, folder, out, chosen, parts, keep=job is not None, overwrite=overwrite)
         report(out, written["rows"], written["entries"], written["bytes"], json)
         return
     graph = load_graph(edges, *source)
     with progress_bar("transitions") as progress:
-        table = Transitions.build(graph, steps, kind, None, caps, threads, device=device, progress=progress)
+        settings: Any = {"max_degree": max_degree, "device": device, "progress": progress}
+        table = Transitions.build(graph, steps, kind, None, caps, threads, **settings)
     table.save(out, overwrite=overwrite)
     report(out, table.num_rows, table.num_entries, table.num_bytes, json)
 
@@ -156,7 +158,8 @@ def print_row(setting: Setting, node: str, row: Row, top: int) -> None:
             rest = 1 - row.dropped_mass[step] - row.probability[entries].sum()
             table.add_row(str(step), f"… {hidden:,} more", "", f"{rest:.4f}")
         if row.dropped_mass[step] > 0:
-            table.add_row(str(step), "dropped by max_candidates", "", f"{row.dropped_mass[step]:.4f}")
+            limits = [name for name in ("max_candidates", "max_degree") if getattr(setting, name) is not None]
+            table.add_row(str(step), f"dropped by {' and '.join(limits)}", "", f"{row.dropped_mass[step]:.4f}")
     print_table(f"Candidates of {node}", table)
 
 

@@ -65,7 +65,8 @@ class AnswersTask:
         (about, weights), config = read_run(run), load_config(run / "config.yaml").model
         graph = Graph.open(self.graph)
         steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
-        source = OnDemand(graph, steps, config.transition_kind, config.max_candidates, scratch=scratch)
+        limits: Any = {"max_candidates": config.max_candidates, "max_degree": config.max_degree}
+        source = OnDemand(graph, steps, config.transition_kind, **limits, scratch=scratch)
         arrays, parameters = prepared(source)
         view = View(assembled(run, about, weights, _dataset(Path(self.graph), graph, about), source))
         size = view.model.encoder.output_size if self.asked == "embeddings" else len(view.model.names)

@@ -35,6 +35,7 @@ class TransitionsTask:
     num_steps: int = 3
     kind: Kind = "walk"
     max_candidates: Caps = None
+    max_degree: int | None = None
     device: str | None = None
     shard_entries: int = SHARD_ENTRIES
 
@@ -47,11 +48,13 @@ class TransitionsTask:
             "num_steps": self.num_steps,
             "kind": self.kind,
             "max_candidates": self.max_candidates,
+            "max_degree": self.max_degree,
             "device": self.device,
         }
 
     def outline(self, scratch: Path) -> Outline:
-        source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, self.max_candidates, scratch=scratch)
+        limits: Any = {"max_candidates": self.max_candidates, "max_degree": self.max_degree}
+        source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, **limits, scratch=scratch)
         return Outline(row_seconds(source), num_bytes(source), 1, *prepared(source))
 
     def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
@@ -62,8 +65,7 @@ class TransitionsTask:
         else:
             from gatas.transitions.on_device import build_rows
 
-            settings = (self.num_steps, self.kind, self.max_candidates)
-            rows = build_rows(graph, *settings, targets, self.device, lambda share: None)
+            rows = build_rows(graph, source.setting, targets, self.device, lambda share: None)
         return {column: getattr(rows, column) for column in COLUMNS}
 
     def assemble(self, job: Job, out: Path, overwrite: bool) -> dict[str, Any]:

@@ -30,6 +30,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     max_candidates: StepCaps = Field(
         None, description="keep only the likeliest of each target and step, or so many by step such as [64, 256]; null: all"
     )
+    max_degree: int | None = Field(
+        None, ge=1, description="walks do not go on through nodes with more edges; null: through all"
+    )
     layer_norm: bool | None = Field(None, description="normalise each node's features; null: where there are 16 or more")
     hidden_size: int = Field(50, ge=1, description="F: width of the dense layer over features")
     node_embedding_size: int | None = Field(

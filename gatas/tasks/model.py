@@ -19,6 +19,7 @@ from gatas.tasks.config import ModelConfig, checked
 from gatas.tasks.learnable import Learnable
 from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.ahead import ReadAhead
+from gatas.transitions.build import Walks
 from gatas.transitions.table import opened_for
 
 if TYPE_CHECKING:
@@ -74,12 +75,13 @@ class Model(Learnable):
 
     def _transitions(self, dataset: Dataset, steps: int) -> TransitionSource:
         """A table in memory; of a store the one that it names, or rows that are made for each batch, ahead of it."""
-        settings: Any = {"kind": self.config.transition_kind, "max_candidates": self.config.max_candidates}
+        names = ("max_candidates", "max_degree")
+        settings: Any = {"kind": self.config.transition_kind, **{name: getattr(self.config, name) for name in names}}
         if not dataset.mapped:
             return Transitions.build(dataset.graph, steps, **settings)
         assert dataset.origin is not None and dataset.origin.store is not None
         if dataset.origin.transitions is not None:
-            return opened_for(dataset.graph, dataset.origin.transitions, steps, **settings)
+            return opened_for(dataset.graph, dataset.origin.transitions, Walks(steps, **settings))
         self.captures = False  # rows are made on the host
         return ReadAhead(OnDemand(dataset.graph, steps, **settings, scratch=dataset.origin.store.parent), self._touch)
 

@@ -43,8 +43,18 @@ SMALL_WALKS = 1e5
 LONG_BUILD_WALKS = 1e11
 """From here on, minutes or hours: said before it starts."""
 
-MANY_NODES = 1 << 20
-"""From here on masses lie on pages, so that memory goes by what a row meets. Below, where all take 8 MiB, it is no quicker."""
+MANY_NODES = 1 << 18
+"""From here on masses lie on pages, so that memory goes by what a row meets. Below, where all take 2 MiB, it is no quicker."""
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Which walks make a row, and how much is kept of it."""
+
+    num_steps: int
+    kind: Kind = "walk"
+    max_candidates: Caps = None  # of each step
+    max_degree: int | None = None  # of nodes that walks go on through
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +69,7 @@ class Rows:
     node: NDArray[np.int32]
     path: NDArray[Any]  # the smallest integers that hold them
     probability: NDArray[np.float32]  # T⁽ᵗ⁾ at the entry's step
-    dropped_mass: NDArray[np.float32]  # (rows, C + 1) what max_candidates left out of each T⁽ᵗ⁾
+    dropped_mass: NDArray[np.float32]  # (rows, C + 1) what max_candidates and max_degree left out of each T⁽ᵗ⁾
 
     @property
     def num_rows(self) -> int:
@@ -78,19 +88,18 @@ class Builder:
     def __init__(
         self,
         graph: Graph,
-        num_steps: int,
-        kind: Kind,
-        max_candidates: Caps,
+        walks: Walks,
         num_threads: int | None,
         adjacency: kernels.Adjacency | None = None,  # where it was made before
         scratch: Path | None = None,
     ) -> None:
         self.graph = graph
-        self.num_steps = num_steps
-        self.caps = caps_by_step(max_candidates, num_steps)
+        self.num_steps = walks.num_steps
+        self.caps = caps_by_step(walks.max_candidates, walks.num_steps)
+        self.max_degree = walks.max_degree or NO_LIMIT
         self.num_threads = num_threads or available_threads()
-        self.path_dtype = path_dtype(graph.num_relations, num_steps)
-        self.adjacency = adjacency or adjacency_in_runs(graph, kind, scratch)
+        self.path_dtype = path_dtype(graph.num_relations, walks.num_steps)
+        self.adjacency = adjacency or adjacency_in_runs(graph, walks.kind, scratch)
 
     def rows(self, targets: Ints, cost: Cost, progress: Progress | None = None) -> Rows:
         """Count, allocate, fill. Refuses what would not fit, before and after counting."""
@@ -100,7 +109,7 @@ class Builder:
         if cost.num_walks > LONG_BUILD_WALKS:
             warnings.warn(
                 f"the build looks at {cost.num_walks:.2g} edges, at 5e7 to 3e8 a second and core. Fewer steps or targets make "
-                "it shorter; max_candidates saves memory, not time.",
+                "it shorter, and max_degree does; max_candidates saves memory, not time.",
                 GatasWarning,
                 stacklevel=3,
             )
@@ -109,7 +118,8 @@ class Builder:
         counts = np.zeros((len(targets), num_steps + 1), np.int64)
 
         def count(first: int, last: int) -> None:
-            kernels.count_rows(self.adjacency, self._workspace(), targets[first:last], num_steps, counts[first:last])
+            wanted, out = targets[first:last], counts[first:last]
+            kernels.count_rows(self.adjacency, self._workspace(), wanted, num_steps, self.max_degree, out)
 
         self._run(count, blocks, lambda share: report(0.4 * share))
         kept = np.minimum(counts, self.caps)
@@ -131,6 +141,7 @@ class Builder:
                 self._workspace(),
                 targets[first:last],
                 num_steps,
+                self.max_degree,
                 self.caps,
                 indptr[first * (num_steps + 1) :],
                 rows.node,
@@ -187,6 +198,7 @@ def adjacency_in_runs(graph: Graph, kind: Kind, scratch: Path | None = None) -> 
         neighbour=graph.neighbour,
         weight=frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight,
         num_relations=graph.num_relations,
+        counts=kind == "count",
         **{name: frozen(array) for name, array in arrays.items()},  # as stored ones are: kernels are compiled once for both
     )
 
@@ -238,10 +250,11 @@ def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int,
     return list(pairwise(edges))
 
 
-def check_settings(num_steps: int, kind: str, max_candidates: Caps, num_threads: int | None = None) -> None:
+def check_settings(walks: Walks, num_threads: int | None = None) -> None:
     """What was asked for must make sense."""
-    if kind not in ("walk", "count"):
-        raise TransitionError(f"kind is {kind!r}; expected 'walk' (the paper's) or 'count' (shortest walks counted).")
+    num_steps, max_candidates = walks.num_steps, walks.max_candidates
+    if walks.kind not in ("walk", "count"):
+        raise TransitionError(f"kind is {walks.kind!r}; expected 'walk' (the paper's) or 'count' (shortest walks counted).")
     _check_positive("num_steps", num_steps, "")
     caps = max_candidates if isinstance(max_candidates, Sequence) else (max_candidates,)
     if len(caps) not in (1, num_steps):
@@ -250,6 +263,8 @@ def check_settings(num_steps: int, kind: str, max_candidates: Caps, num_threads:
         )
     for cap in caps if max_candidates is not None else ():
         _check_positive("max_candidates", cap, ", or None to keep all")
+    if walks.max_degree is not None:
+        _check_positive("max_degree", walks.max_degree, ", or None to go on through all nodes")
     if num_threads is not None:
         _check_positive("num_threads", num_threads, ", or None for all cores")
 

@@ -51,9 +51,15 @@ class Cost:
         return table_bytes(self.num_entries, self.entries.size, self.entry_bytes)
 
 
-def estimate_cost(graph: Graph, num_steps: int, targets: Ints | None = None, max_candidates: Caps = None) -> Cost:
+def estimate_cost(
+    graph: Graph,
+    num_steps: int,
+    targets: Ints | None = None,
+    max_candidates: Caps = None,
+    max_degree: int | None = None,
+) -> Cost:
     """Bound each row by its walks, and by the nodes of its component times the paths of each length."""
-    walks = count_walks(graph, num_steps)
+    walks = count_walks(graph, num_steps, max_degree)
     component = components(graph)
     others = (np.bincount(component)[component] - 1).astype(np.float64)
     paths = float(graph.num_edge_types) ** np.arange(num_steps + 1)
@@ -70,26 +76,30 @@ def caps_by_step(max_candidates: Caps, num_steps: int) -> Ints:
     return np.append(NO_LIMIT, np.broadcast_to(max_candidates, num_steps))
 
 
-def count_walks(graph: Graph, num_steps: int) -> NDArray[np.float64]:
+def count_walks(graph: Graph, num_steps: int, max_degree: int | None = None) -> NDArray[np.float64]:
     """(N, C + 1) walks of each length from each node, visited nodes not avoided."""
-    return np.stack(walks_by_step(graph, num_steps, None), axis=1)
+    return np.stack(walks_by_step(graph, num_steps, max_degree, None), axis=1)
 
 
-def walks_by_step(graph: Graph, num_steps: int, scratch: Path | None) -> list[NDArray[np.float64]]:
+def walks_by_step(graph: Graph, num_steps: int, max_degree: int | None, scratch: Path | None) -> list[NDArray[np.float64]]:
     """The same, an array for each length; in files of a scratch folder, if there is one."""
     walks = [np.broadcast_to(np.ones(1), graph.num_nodes)]
-    for _ in range(num_steps):
-        before = walks[-1]
-        pieces = ({"walks": longer_walks(graph, before, first, last)} for first, last in node_slices(graph))
+    for step in range(num_steps):
+        most = NO_LIMIT if max_degree is None or step == 0 else max_degree
+        pieces = ({"walks": longer_walks(graph, walks[-1], most, *ends)} for ends in node_slices(graph))
         walks.append(collected(pieces, {"walks": np.float64}, scratch)["walks"])
     return walks
 
 
-def longer_walks(graph: Graph, walks: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
-    """Walks of one step more, from nodes `first` to `last`."""
+def longer_walks(graph: Graph, walks: NDArray[np.float64], most: int, first: int, last: int) -> NDArray[np.float64]:
+    """Walks of one step more, from nodes `first` to `last`; none that go on through a node with more than `most` edges."""
     start, stop = graph.indptr[first], graph.indptr[last]
     source = np.repeat(np.arange(last - first), np.diff(graph.indptr[first : last + 1]))
-    return np.bincount(source, walks[graph.neighbour[start:stop]], minlength=last - first).astype(np.float64)
+    neighbour = graph.neighbour[start:stop]
+    through = walks[neighbour]
+    if most < NO_LIMIT:
+        through = np.where(graph.indptr[neighbour + 1] - graph.indptr[neighbour] > most, 0.0, through)
+    return np.bincount(source, through, minlength=last - first).astype(np.float64)
 
 
 def node_slices(graph: Graph, num_edges: int = 1 << 20) -> Iterator[tuple[int, int]]:

@@ -67,8 +67,8 @@ class Nearby:
     def _ready(self, graph: Graph) -> tuple[Builder, NDArray[np.float64]]:
         """A graph to be walked, and how many walks leave each node."""
         setting = self.setting
-        builder = Builder(graph, setting.num_steps, setting.kind, setting.max_candidates, None)
-        return builder, count_walks(graph, setting.num_steps)
+        builder = Builder(graph, setting, None)
+        return builder, count_walks(graph, setting.num_steps, setting.max_degree)
 
     def _rows(self, builder: Builder, walks: NDArray[np.float64], wanted: Ints) -> Rows:
         bytes_per_entry = entry_bytes(builder.graph.num_relations, self.setting.num_steps)

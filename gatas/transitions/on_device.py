@@ -11,8 +11,8 @@ from torch import Tensor
 from gatas.errors import TransitionError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
-from gatas.transitions.build import Kind, Progress, Rows, inverse_degree
-from gatas.transitions.cost import Caps, caps_by_step, estimate_cost, path_dtype, refuse_if_too_large
+from gatas.transitions.build import Progress, Rows, Walks, inverse_degree
+from gatas.transitions.cost import NO_LIMIT, caps_by_step, estimate_cost, path_dtype, refuse_if_too_large
 
 WALKS_PER_BLOCK = {"cuda": 1 << 26, "cpu": 1 << 22}
 BLOCK_VISITED = 1 << 30
@@ -27,6 +27,8 @@ class Edges:
 
     num_nodes: int
     num_relations: int
+    max_degree: int
+    counts: bool  # or probabilities
     indptr: Tensor
     neighbour: Tensor
     edge_type: Tensor
@@ -43,21 +45,20 @@ class States:
     mass: Tensor  # float64
 
 
-def build_rows(
-    graph: Graph, num_steps: int, kind: Kind, max_candidates: Caps, targets: Ints, device: str, report: Progress
-) -> Rows:
+def build_rows(graph: Graph, walks: Walks, targets: Ints, device: str, report: Progress) -> Rows:
     """Rows as `Builder.rows` makes them, to float32 precision; block by block, so that memory on the device is bounded."""
     try:
         where = torch.device(device)
         torch.zeros(1, device=where).cpu()
-        edges = _to_device(graph, kind, where)
+        edges = _to_device(graph, walks, where)
     except (RuntimeError, AssertionError) as error:
         raise TransitionError(f"the device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
-    cost = estimate_cost(graph, num_steps, targets, max_candidates)
+    num_steps = walks.num_steps
+    cost = estimate_cost(graph, num_steps, targets, walks.max_candidates, walks.max_degree)
     refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
     wanted = torch.from_numpy(targets).to(where)
     paths = torch.from_numpy(np.empty(0, path_dtype(graph.num_relations, num_steps))).dtype
-    caps = None if max_candidates is None else caps_by_step(max_candidates, num_steps)
+    caps = caps_by_step(walks.max_candidates, num_steps)
     parts = []
     for first, last in _blocks(cost.walks, graph.num_nodes, where.type):
         parts.append(_block_rows(edges, wanted[first:last], num_steps, caps, paths))
@@ -68,12 +69,12 @@ def build_rows(
     return Rows(num_steps, np.concatenate([[0], np.cumsum(counts)]), node, path, probability, dropped)
 
 
-def _to_device(graph: Graph, kind: Kind, device: torch.device) -> Edges:
-    scale = inverse_degree(graph, 0, graph.num_nodes) if kind == "walk" else np.ones(graph.num_nodes)
+def _to_device(graph: Graph, walks: Walks, device: torch.device) -> Edges:
+    scale = inverse_degree(graph, 0, graph.num_nodes) if walks.kind == "walk" else np.ones(graph.num_nodes)
     share = scale[graph.source] * (1.0 if graph.weight is None else graph.weight.astype(np.float64))
     arrays = (graph.indptr, graph.neighbour.astype(np.int64), graph.edge_type.astype(np.int64), share)
     tensors = [torch.from_numpy(array.copy()).to(device) for array in arrays]
-    return Edges(graph.num_nodes, graph.num_relations, *tensors)
+    return Edges(graph.num_nodes, graph.num_relations, walks.max_degree or NO_LIMIT, walks.kind == "count", *tensors)
 
 
 def _blocks(walks: NDArray[np.float64], num_nodes: int, kind: str) -> list[tuple[int, int]]:
@@ -90,9 +91,7 @@ def _blocks(walks: NDArray[np.float64], num_nodes: int, kind: str) -> list[tuple
     return blocks
 
 
-def _block_rows(
-    edges: Edges, targets: Tensor, num_steps: int, caps: Ints | None, paths: torch.dtype
-) -> tuple[NDArray[Any], ...]:
+def _block_rows(edges: Edges, targets: Tensor, num_steps: int, caps: Ints, paths: torch.dtype) -> tuple[NDArray[Any], ...]:
     """Counts by (row, step), nodes, paths, probabilities and dropped mass of one block, as numpy arrays."""
     rows = torch.arange(len(targets), device=targets.device)
     visited = torch.zeros(len(targets) * edges.num_nodes, dtype=torch.bool, device=targets.device)
@@ -101,9 +100,13 @@ def _block_rows(
     dropped = torch.zeros(len(targets), num_steps + 1, dtype=torch.float64, device=targets.device)
     for step in range(1, num_steps + 1):
         visited[states.row * edges.num_nodes + states.node] = True
-        states = _normalised(_merged(_expanded(edges, states, visited), edges.num_nodes), len(targets))
+        stopped = torch.zeros_like(dropped[:, step])
+        if step > 1 and edges.max_degree < NO_LIMIT:
+            states = _walked_on(edges, states, stopped)
+        states = _merged(_expanded(edges, states, visited), edges.num_nodes)
+        states, dropped[:, step] = _normalised(states, stopped)
         kept = states
-        if caps is not None:
+        if caps[step] < NO_LIMIT:
             kept, lost = _likeliest(states, int(caps[step]))
             dropped[:, step].index_add_(0, lost.row, lost.mass)
         levels.append(kept)
@@ -112,6 +115,15 @@ def _block_rows(
     node, path, mass = (torch.cat([getattr(level, name) for level in levels])[order] for name in ("node", "path", "mass"))
     columns = (counts.flatten(), node.int(), path.to(paths), mass.float().clamp_min(TINY), dropped.float())
     return tuple(column.cpu().numpy() for column in columns)
+
+
+def _walked_on(edges: Edges, states: States, stopped: Tensor) -> States:
+    """Those at nodes with few enough edges; what mass the others would send on is added to what is stopped of their rows."""
+    degree = edges.indptr[states.node + 1] - edges.indptr[states.node]
+    many = degree > edges.max_degree
+    sent = states.mass * degree if edges.counts else states.mass
+    stopped.index_add_(0, states.row[many], sent[many])
+    return States(states.row[~many], states.path[~many], states.node[~many], states.mass[~many])
 
 
 def _expanded(edges: Edges, states: States, visited: Tensor) -> States:
@@ -142,12 +154,13 @@ def _merged(states: States, num_nodes: int) -> States:
     return States(row, paths[rest - row * len(paths)], key - rest * num_nodes, mass)
 
 
-def _normalised(states: States, num_rows: int) -> States:
-    """Ψ of §3.3: each row's masses add up to 1."""
-    counts = torch.bincount(states.row, minlength=num_rows)
+def _normalised(states: States, stopped: Tensor) -> tuple[States, Tensor]:
+    """Ψ of §3.3: each row's masses and what was stopped of it add up to 1; the latter's shares."""
+    counts = torch.bincount(states.row, minlength=len(stopped))
     mass = states.mass.clamp_min(1e-300)  # as in `kernels.normalise`
-    total = torch.segment_reduce(mass, "sum", lengths=counts, initial=0.0)
-    return States(states.row, states.path, states.node, mass / total[states.row])
+    total = torch.segment_reduce(mass, "sum", lengths=counts, initial=0.0) + stopped
+    share = torch.where(stopped > 0, stopped / total, 0.0)
+    return States(states.row, states.path, states.node, mass / total[states.row]), share
 
 
 def _likeliest(states: States, keep: int) -> tuple[States, States]:

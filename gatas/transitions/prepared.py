@@ -11,7 +11,7 @@ from gatas.graph.storage import Store
 from gatas.transitions import kernels
 from gatas.transitions.build import Builder
 from gatas.transitions.cost import entry_bytes
-from gatas.transitions.table import OnDemand, Setting, stored_caps
+from gatas.transitions.table import OnDemand, Setting, stored_walks
 
 ADJACENCY = ("run_indptr", "run_type", "run_start", "scale")
 
@@ -20,23 +20,19 @@ class Prepared(OnDemand):
     """`OnDemand` from the arrays and the parameters that `prepared` gave, in a store."""
 
     def __init__(self, graph: Graph, store: Store, num_threads: int | None = None) -> None:
-        num_steps, kind = store.parameter("num_steps"), store.parameter("kind")
-        max_candidates = stored_caps(store)
-        self.setting = Setting(
-            graph.num_nodes,
-            num_steps,
-            kind,
-            max_candidates,
-            graph.relation_names,
-            graph.node_names,
-            store.parameter("graph_fingerprint"),
-        )
+        walks = stored_walks(store)
+        self.setting = Setting.made(walks, graph, store.parameter("graph_fingerprint"))
         weight = frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight
-        given = {"neighbour": graph.neighbour, "weight": weight, "num_relations": graph.num_relations}
+        given = {
+            "neighbour": graph.neighbour,
+            "weight": weight,
+            "num_relations": graph.num_relations,
+            "counts": walks.kind == "count",
+        }
         adjacency = kernels.Adjacency(**given, **{name: store.array(name) for name in ADJACENCY})
-        self.builder = Builder(graph, num_steps, kind, max_candidates, num_threads, adjacency)
+        self.builder = Builder(graph, walks, num_threads, adjacency)
         self.walks = list(store.array("walks").T)
-        self.entry_bytes = entry_bytes(graph.num_relations, num_steps)
+        self.entry_bytes = entry_bytes(graph.num_relations, walks.num_steps)
 
 
 def prepared(source: OnDemand) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -50,6 +46,7 @@ def prepared(source: OnDemand) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "num_steps": setting.num_steps,
         "kind": setting.kind,
         "max_candidates": setting.max_candidates,
+        "max_degree": setting.max_degree,
         "graph_fingerprint": setting.graph_fingerprint,
     }
     return arrays, parameters

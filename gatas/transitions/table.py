@@ -14,7 +14,7 @@ from gatas.graph import Graph, Names
 from gatas.graph.inputs import Ints, as_array, as_count, as_indices
 from gatas.graph.saved import name_arrays, stored_names, structure_fingerprint
 from gatas.graph.storage import Store, open_store, write_store
-from gatas.transitions.build import Builder, Kind, Progress, Rows, check_settings
+from gatas.transitions.build import Builder, Kind, Progress, Rows, Walks, check_settings
 from gatas.transitions.cost import Caps, entry_bytes, estimate_cost, walks_by_step, walks_cost
 
 SHARD_ENTRIES = 1 << 26
@@ -32,28 +32,28 @@ class Row:
     dropped_mass: NDArray[np.float32]  # (C + 1,) by step
 
 
-@dataclass(frozen=True)
-class Setting:
+@dataclass(frozen=True, kw_only=True)
+class Setting(Walks):
     """What a table was built for: how its rows are to be read."""
 
     num_nodes: int
-    num_steps: int
-    kind: Kind
-    max_candidates: Caps
     relation_names: tuple[str, ...]
     node_names: Names | None
     graph_fingerprint: str
 
     @classmethod
-    def of(cls, graph: Graph, num_steps: int, kind: Kind, max_candidates: Caps) -> "Setting":
+    def of(cls, graph: Graph, walks: Walks) -> "Setting":
+        return cls.made(walks, graph, structure_fingerprint(graph))
+
+    @classmethod
+    def made(cls, walks: Walks, graph: Graph, fingerprint: str) -> "Setting":
+        """Of a graph whose fingerprint is known."""
         return cls(
-            graph.num_nodes,
-            num_steps,
-            kind,
-            tuple(max_candidates) if isinstance(max_candidates, Sequence) else max_candidates,
-            graph.relation_names,
-            graph.node_names,
-            structure_fingerprint(graph),
+            **vars(walks),
+            num_nodes=graph.num_nodes,
+            relation_names=graph.relation_names,
+            node_names=graph.node_names,
+            graph_fingerprint=fingerprint,
         )
 
 
@@ -86,6 +86,7 @@ class Transitions:
         max_candidates: Caps = None,
         num_threads: int | None = None,
         *,
+        max_degree: int | None = None,
         device: str | None = None,
         progress: Progress | None = None,
     ) -> "Transitions":
@@ -93,19 +94,21 @@ class Transitions:
 
         `kind="count"` counts shortest typed walks instead of multiplying probabilities. `targets` limits the rows,
         `max_candidates` keeps the likeliest of each (target, step) and records the mass of the rest; a tuple has a number for
-        each step. `device` runs it in torch. Refused if the table would not fit in memory.
+        each step. Walks do not go on through nodes with more than `max_degree` edges, whose mass is recorded too. `device`
+        runs it in torch. Refused if the table would not fit in memory.
         """
-        check_settings(num_steps, kind, max_candidates, num_threads)
-        setting = Setting.of(graph, num_steps, kind, max_candidates)
+        walks = Walks(num_steps, kind, listed(max_candidates), max_degree)
+        check_settings(walks, num_threads)
+        setting = Setting.of(graph, walks)
         chosen = None if targets is None else np.unique(checked_targets(targets, graph.num_nodes))
         wanted = np.arange(graph.num_nodes) if chosen is None else chosen
         if device is not None:
             from gatas.transitions.on_device import build_rows
 
             report = progress or (lambda share: None)
-            return cls(setting, (build_rows(graph, num_steps, kind, max_candidates, wanted, device, report),), chosen)
-        builder = Builder(graph, num_steps, kind, max_candidates, num_threads)
-        cost = estimate_cost(graph, num_steps, wanted, max_candidates)
+            return cls(setting, (build_rows(graph, walks, wanted, device, report),), chosen)
+        builder = Builder(graph, walks, num_threads)
+        cost = estimate_cost(graph, num_steps, wanted, max_candidates, max_degree)
         return cls(setting, (builder.rows(wanted, cost, progress),), chosen)
 
     @classmethod
@@ -123,15 +126,13 @@ class Transitions:
     def _assembled(cls, store: Store) -> "Transitions":
         names = store.parameter("relation_names")
         setting = Setting(
-            as_count(store.parameter("num_nodes"), "num_nodes"),
-            as_count(store.parameter("num_steps"), "num_steps"),
-            store.parameter("kind"),
-            stored_caps(store),
-            tuple(str(name) for name in names),
-            stored_names(store.arrays),
-            str(store.parameter("graph_fingerprint")),
+            **vars(stored_walks(store)),
+            num_nodes=as_count(store.parameter("num_nodes"), "num_nodes"),
+            relation_names=tuple(str(name) for name in names),
+            node_names=stored_names(store.arrays),
+            graph_fingerprint=str(store.parameter("graph_fingerprint")),
         )
-        check_settings(setting.num_steps, setting.kind, setting.max_candidates)
+        check_settings(setting)
         shards = []
         for number in range(as_count(store.parameter("num_shards"), "num_shards")):
             part = [store.array(shard_column(number, column)) for column in COLUMNS]
@@ -209,14 +210,16 @@ class OnDemand:
         max_candidates: Caps = None,
         num_threads: int | None = None,
         *,
+        max_degree: int | None = None,
         scratch: Path | None = None,
     ) -> None:
         """What it needs to know of the graph lies in memory, or in nameless files of a `scratch` folder."""
-        check_settings(num_steps, kind, max_candidates, num_threads)
-        self.setting = Setting.of(graph, num_steps, kind, max_candidates)
+        walks = Walks(num_steps, kind, listed(max_candidates), max_degree)
+        check_settings(walks, num_threads)
+        self.setting = Setting.of(graph, walks)
         try:
-            self.builder = Builder(graph, num_steps, kind, max_candidates, num_threads, scratch=scratch)
-            self.walks = walks_by_step(graph, num_steps, scratch)
+            self.builder = Builder(graph, walks, num_threads, scratch=scratch)
+            self.walks = walks_by_step(graph, num_steps, max_degree, scratch)
         except OSError as error:
             raise TransitionError(f"{scratch} cannot be written to ({error.strerror or error}). Make room there.") from error
         self.entry_bytes = entry_bytes(graph.num_relations, num_steps)
@@ -232,11 +235,11 @@ class OnDemand:
         return self.builder.rows(wanted, walks_cost(walks, self.setting.max_candidates, self.entry_bytes))
 
 
-def opened_for(graph: Graph, folder: Path, num_steps: int, kind: Kind, max_candidates: Caps) -> Transitions:
+def opened_for(graph: Graph, folder: Path, walks: Walks) -> Transitions:
     """A stored table, which must be of this graph and have these settings."""
     table = Transitions.open(folder)
-    wanted, found = Setting.of(graph, num_steps, kind, max_candidates), table.setting
-    for name in ("num_steps", "kind", "max_candidates", "graph_fingerprint"):
+    wanted, found = Setting.of(graph, walks), table.setting
+    for name in (*vars(walks), "graph_fingerprint"):
         if getattr(found, name) != getattr(wanted, name):
             raise TransitionError(
                 f"{folder} has {name} {getattr(found, name)!r}, but {getattr(wanted, name)!r} is asked for. Build the table "
@@ -245,10 +248,15 @@ def opened_for(graph: Graph, folder: Path, num_steps: int, kind: Kind, max_candi
     return table
 
 
-def stored_caps(store: Store) -> Caps:
-    """JSON knows no tuples."""
-    caps = store.parameter("max_candidates")
-    return tuple(caps) if isinstance(caps, list) else caps
+def stored_walks(store: Store) -> Walks:
+    """Stores of before `max_degree` walked on through all nodes."""
+    num_steps, caps = as_count(store.parameter("num_steps"), "num_steps"), listed(store.parameter("max_candidates"))
+    return Walks(num_steps, store.parameter("kind"), caps, store.parameters.get("max_degree"))
+
+
+def listed(caps: Caps) -> Caps:
+    """As a tuple, which can be compared, where it is a list."""
+    return tuple(caps) if isinstance(caps, Sequence) else caps
 
 
 COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")
@@ -261,6 +269,7 @@ def parameters_of(setting: Setting, num_shards: int) -> dict[str, Any]:
         "num_steps": setting.num_steps,
         "kind": setting.kind,
         "max_candidates": setting.max_candidates,
+        "max_degree": setting.max_degree,
         "relation_names": list(setting.relation_names),
         "graph_fingerprint": setting.graph_fingerprint,
         "num_shards": num_shards,

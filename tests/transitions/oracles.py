@@ -14,8 +14,11 @@ Entries = dict[tuple[int, int, int], float]
 """{(step, node, path): probability} of one target."""
 
 
-def dense_transitions(graph: Graph, num_steps: int, *, kind: str = "walk") -> NDArray[np.float64]:
-    """(C + 1, N, N, M): T⁽ᵗ⁾[i, j, m], transcribed from §3.3 with the corrections of its eq. 2, index by index."""
+def dense_transitions(graph: Graph, num_steps: int, *, kind: str = "walk", max_degree: float = np.inf) -> NDArray[np.float64]:
+    """(C + 1, N, N, M): T⁽ᵗ⁾[i, j, m], transcribed from §3.3 with the corrections of its eq. 2, index by index.
+
+    What would go on through nodes of more than `max_degree` edges is left out, and counts in Ψ as if it had led to new nodes.
+    """
     N, n, M = graph.num_nodes, graph.num_relations, num_paths(graph.num_relations, num_steps)
     A = np.zeros((N, N, M))  # eq. before (2): relation k + 1 is edge type k; the self-loop and self-edges are not walked
     weight = np.ones(graph.num_edges) if graph.weight is None else graph.weight
@@ -26,19 +29,23 @@ def dense_transitions(graph: Graph, num_steps: int, *, kind: str = "walk") -> ND
     T[0, np.arange(N), np.arange(N), 0] = 1.0
     T[1] = psi(A)
     step = A if kind == "count" else T[1]
+    degree = np.diff(graph.indptr)
+    through = (degree <= max_degree)[None, :, None]
+    sent = degree[None, :, None] if kind == "count" else 1.0
     for t in range(2, num_steps + 1):
+        walked, stopped = T[t - 1] * through, (T[t - 1] * ~through * sent).sum(axis=(1, 2), keepdims=True)
         reached = T[:t].sum(axis=(0, 3)) > 0
         for m in range(M):
             parent, last = parent_path(m, n), last_relation(m, n)
             if parent >= 0 and last > 0:
-                T[t, :, :, m] = np.where(reached, 0.0, T[t - 1, :, :, parent] @ step[:, :, last])
-        T[t] = psi(T[t])
+                T[t, :, :, m] = np.where(reached, 0.0, walked[:, :, parent] @ step[:, :, last])
+        T[t] = psi(T[t], stopped)
     return T
 
 
-def psi(tensor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ψ: every target's entries add up to 1, or stay 0."""
-    total = tensor.sum(axis=(1, 2), keepdims=True)
+def psi(tensor: NDArray[np.float64], stopped: Any = 0.0) -> NDArray[np.float64]:
+    """Ψ: every target's entries, and what was stopped of it, add up to 1, or stay 0."""
+    total = tensor.sum(axis=(1, 2), keepdims=True) + stopped
     result: NDArray[np.float64] = np.divide(tensor, total, out=np.zeros_like(tensor), where=total > 0)
     return result
 

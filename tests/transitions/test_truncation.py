@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from gatas.errors import TransitionError
-from gatas.transitions import OnDemand, Transitions, estimate_cost
+from gatas.graph import Graph
+from gatas.transitions import OnDemand, Transitions, build, estimate_cost
+from gatas.transitions.build import Walks
 from gatas.transitions.table import opened_for
 from tests.transitions.conftest import typed_graphs
-from tests.transitions.oracles import entries, one_table
+from tests.transitions.oracles import dense_entries, dense_transitions, entries, one_table
 from tests.transitions.test_properties import random_graph
 
 
@@ -71,9 +73,9 @@ def test_a_number_for_each_step_is_kept_with_the_table(tmp_path):
     table = Transitions.build(graph, 2, max_candidates=[4, 9])
     table.save(tmp_path / "table")
     assert Transitions.open(tmp_path / "table").setting == table.setting and table.setting.max_candidates == (4, 9)
-    assert opened_for(graph, tmp_path / "table", 2, "walk", [4, 9]).num_entries == table.num_entries
+    assert opened_for(graph, tmp_path / "table", Walks(2, max_candidates=(4, 9))).num_entries == table.num_entries
     with pytest.raises(TransitionError, match=r"has max_candidates \(4, 9\), but \(9, 4\) is asked for"):
-        opened_for(graph, tmp_path / "table", 2, "walk", (9, 4))
+        opened_for(graph, tmp_path / "table", Walks(2, max_candidates=(9, 4)))
     counts = np.diff(one_table(table).indptr).reshape(-1, 3)
     assert counts.max(axis=0).tolist() == [1, 4, 9]
     assert estimate_cost(graph, 2, max_candidates=(4, 9)).entries.max(axis=0).tolist() == [1, 4, 9]
@@ -86,3 +88,52 @@ def test_numbers_for_other_steps_are_refused():
         OnDemand(random_graph(10, 20, 1, seed=0), 3, max_candidates=(4, 9))
     with pytest.raises(TransitionError, match="max_candidates is 0; expected a whole number from 1 on"):
         OnDemand(random_graph(10, 20, 1, seed=0), 2, max_candidates=(4, 0))
+
+
+@settings(max_examples=60)
+@given(
+    graph=typed_graphs(max_nodes=8),
+    most=st.integers(1, 5),
+    kind=st.sampled_from(["walk", "count"]),
+    device=st.sampled_from([None, "cpu"]),
+    many=st.sampled_from([0, 1 << 20]),
+)
+def test_walks_do_not_go_on_through_nodes_of_many_edges(graph, most, kind, device, many):
+    expected = dense_transitions(graph, 3, kind=kind, max_degree=most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "MANY_NODES", many)
+        table = Transitions.build(graph, 3, kind, max_degree=most, device=device)
+    for target in range(graph.num_nodes):
+        assert entries(table, target) == approx(dense_entries(expected, target), rel=1e-6)
+        row = table.row(target)
+        kept = np.bincount(row.step, row.probability, minlength=4)
+        assert all(total == approx(1, abs=1e-6) or total == 0 for total in kept + row.dropped_mass)
+
+
+def test_a_hub_is_not_walked_through_and_that_is_said():
+    #   0 – 1 – 2 – 3, and 1 has 50 leaves: from 0 all goes on through 1, from 3 none does at first
+    source, target = [0, 1, 2, *[1] * 50], [1, 2, 3, *range(4, 54)]
+    graph = Graph.from_edges(source, target, undirected=True)
+    row = OnDemand(graph, 3, max_degree=10).row(0)
+    assert row.node.tolist() == [0, 1] and row.dropped_mass.tolist() == [0, 0, 1, 0]
+    row = OnDemand(graph, 3, max_degree=10).row(3)
+    assert row.node.tolist() == [3, 2, 1] and row.dropped_mass.tolist() == [0, 0, 0, 1]
+    assert OnDemand(graph, 2, max_degree=10).row(1).node.size == 54  # its own edges are always walked
+    assert estimate_cost(graph, 3, max_degree=10).num_walks < 0.1 * estimate_cost(graph, 3).num_walks
+    table = Transitions.build(graph, 2, max_degree=10)
+    assert table.setting.max_degree == 10 and table.setting != Transitions.build(graph, 2).setting
+
+
+def test_candidates_and_walks_are_limited_together():
+    graph = random_graph(300, 6_000, 2, seed=6)
+    rows = one_table(Transitions.build(graph, 2, max_candidates=7, max_degree=20))
+    assert rows.dropped_mass.max() < 1 + 1e-6
+    level = np.repeat(np.arange(rows.num_rows * 3), np.diff(rows.indptr))
+    total = np.bincount(level, rows.probability, minlength=rows.num_rows * 3).reshape(-1, 3) + rows.dropped_mass
+    assert total[np.diff(rows.indptr).reshape(-1, 3) > 0] == approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("most", [0, -1, 2.5])
+def test_another_degree_is_refused(most):
+    with pytest.raises(TransitionError, match=f"max_degree is {most}; expected a whole number from 1 on, or None"):
+        OnDemand(random_graph(10, 20, 1, seed=0), 2, max_degree=most)

@@ -13,9 +13,9 @@ from gatas.transitions.kernels.compiled import compiled
 
 @compiled()
 def enough_pages(workspace, pages, num_edges):
-    """Pages for all nodes that so many edges lead to, empty as they are between two groups."""
+    """Pages for all nodes that so many edges lead to. They hold anything: memory that is not met is never touched."""
     needed = WORD * min(num_edges, workspace.met.size) if workspace.place.size > 0 else 0
-    return pages if needed <= pages.size else np.zeros(max(needed, 2 * pages.size), np.float64)
+    return pages if needed <= pages.size else np.empty(min(2 * needed, WORD * workspace.met.size), np.float64)
 
 
 @compiled()
@@ -31,13 +31,18 @@ def push_mass_by_page(adjacency, workspace, pages, level, run_state, run, next_r
         start, stop = adjacency.run_start[run[at]], adjacency.run_start[run[at] + 1]
         for edge in range(start, stop):
             node = np.uint64(adjacency.neighbour[edge])
-            word = node >> SHIFT
+            word, bit = node >> SHIFT, ONE << (node & LOW)
+            sent = share * adjacency.weight[edge] if weighted else share
             if met[word] == 0:
                 place[word] = used
                 used += np.uint32(1)
                 add(met_words, met_parts, word)
-            met[word] |= ONE << (node & LOW)
-            pages[(np.uint64(place[word]) << SHIFT) + (node & LOW)] += share * adjacency.weight[edge] if weighted else share
+            at_page = (np.uint64(place[word]) << SHIFT) + (node & LOW)
+            if met[word] & bit != 0:
+                pages[at_page] += sent
+            else:
+                met[word] |= bit
+                pages[at_page] = sent
         edges += stop - start
         at = next_run[at]
     return min(edges, WORD * met.size)
@@ -57,15 +62,11 @@ def collect_by_page(workspace, pages, out_node, out_mass, out):
                 word = (part << SHIFT) + lowest_bit(met_words[part])
                 met_words[part] &= met_words[part] - ONE
                 page = np.uint64(workspace.place[word]) << SHIFT
-                dropped, left = met[word] & seen[word], met[word] & ~seen[word]
+                left = met[word] & ~seen[word]
                 met[word] = 0
-                while dropped != 0:
-                    pages[page + lowest_bit(dropped)] = 0.0
-                    dropped &= dropped - ONE
                 while left != 0:
                     low = lowest_bit(left)
                     nodes[count], masses[count] = (word << SHIFT) + low, pages[page + low]
-                    pages[page + low] = 0.0
                     count += ONE
                     left &= left - ONE
     return np.int64(count)

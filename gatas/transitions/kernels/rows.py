@@ -23,7 +23,7 @@ from gatas.transitions.kernels.compiled import compiled
 from gatas.transitions.kernels.large import collect_by_page, count_met, enough_pages, push_mass_by_page
 from gatas.transitions.kernels.likeliest import stored, write_likeliest
 
-Adjacency = namedtuple("Adjacency", "neighbour weight run_indptr run_type run_start scale num_relations")
+Adjacency = namedtuple("Adjacency", "neighbour weight run_indptr run_type run_start scale num_relations counts")
 """Edges in runs. `scale` is 1 / (weight of a node's edges, self-edges aside) for walks, 1 for counts; `weight` may be empty."""
 
 Workspace = namedtuple("Workspace", "mass met met_words met_parts place seen types type_bits type_words first_run")
@@ -35,12 +35,14 @@ Workspace = namedtuple("Workspace", "mass met met_words met_parts place seen typ
 Level = namedtuple("Level", "node mass path stop")
 """States of one step: node and mass of each; path and last state of each group."""
 
+ANY_DEGREE = np.int64(2**63 - 1)
+
 EDGES_PER_WORD = 16
 """From so many edges per word on, a bit set is scanned whole: cheaper than noting at every edge which words are in use."""
 
 
 @compiled()
-def count_rows(adjacency, workspace, targets, num_steps, out_counts):
+def count_rows(adjacency, workspace, targets, num_steps, max_degree, out_counts):
     """How many (node, path) states each target reaches at each step; out_counts is (targets, num_steps + 1)."""
     level, following = new_level(), new_level()
     run_state, run, next_run = new_runs()
@@ -52,15 +54,18 @@ def count_rows(adjacency, workspace, targets, num_steps, out_counts):
         out_counts[row, 0] = 1
         for step in range(1, num_steps + 1):
             seen_nodes, num_seen = see(workspace.seen, level.node, level.stop[num_groups - 1], seen_nodes, num_seen)
-            num_runs, num_edges = count_runs(adjacency, level.node, level.stop[num_groups - 1])
+            most = max_degree if step > 1 else ANY_DEGREE  # the target's own edges are always walked
+            num_runs, num_edges, _ = count_runs(adjacency, most, level, level.stop[num_groups - 1])
             scan = num_edges > EDGES_PER_WORD * workspace.met.size
             run_state, run, next_run = at_least(run_state, num_runs), at_least(run, num_runs), at_least(next_run, num_runs)
             if step == num_steps:  # nothing is walked further, so the states need not be made
-                out_counts[row, step] = count_level(adjacency, workspace, level, num_groups, run_state, run, next_run, scan)
+                out_counts[row, step] = count_level(
+                    adjacency, workspace, most, level, num_groups, run_state, run, next_run, scan
+                )
                 break
             mass = enough_pages(workspace, mass, num_edges)
             following, num_groups = expand_level(
-                adjacency, workspace, mass, level, num_groups, following, run_state, run, next_run, scan
+                adjacency, workspace, mass, most, level, num_groups, following, run_state, run, next_run, scan
             )
             level, following = following, level
             if num_groups == 0:
@@ -70,7 +75,9 @@ def count_rows(adjacency, workspace, targets, num_steps, out_counts):
 
 
 @compiled()
-def fill_rows(adjacency, workspace, targets, num_steps, caps, indptr, out_node, out_path, out_probability, out_dropped):
+def fill_rows(
+    adjacency, workspace, targets, num_steps, max_degree, caps, indptr, out_node, out_path, out_probability, out_dropped
+):
     """Write the rows of `targets`; row r, step t is the slice indptr[r·(C+1)+t] : indptr[r·(C+1)+t+1] of the out arrays."""
     level, following = new_level(), new_level()
     run_state, run, next_run = new_runs()
@@ -84,22 +91,24 @@ def fill_rows(adjacency, workspace, targets, num_steps, caps, indptr, out_node, 
         out_node[out], out_path[out], out_probability[out] = targets[row], 0, 1.0
         for step in range(1, num_steps + 1):
             seen_nodes, num_seen = see(workspace.seen, level.node, level.stop[num_groups - 1], seen_nodes, num_seen)
-            num_runs, num_edges = count_runs(adjacency, level.node, level.stop[num_groups - 1])
+            most = max_degree if step > 1 else ANY_DEGREE
+            num_runs, num_edges, stopped = count_runs(adjacency, most, level, level.stop[num_groups - 1])
             scan = num_edges > EDGES_PER_WORD * workspace.met.size
             run_state, run, next_run = at_least(run_state, num_runs), at_least(run, num_runs), at_least(next_run, num_runs)
             mass = enough_pages(workspace, mass, num_edges)
             following, num_groups = expand_level(
-                adjacency, workspace, mass, level, num_groups, following, run_state, run, next_run, scan
+                adjacency, workspace, mass, most, level, num_groups, following, run_state, run, next_run, scan
             )
             level, following = following, level
             if num_groups == 0:
+                out_dropped[row, step] = 1.0 if stopped > 0.0 else 0.0
                 break
             size = level.stop[num_groups - 1]
-            normalise(level.mass, size)
+            out_dropped[row, step] = normalise(level.mass, size, stopped)
             out = indptr[row * (num_steps + 1) + step]
             if size > caps[step]:
                 rank = at_least(rank, size)
-                out_dropped[row, step] = write_likeliest(
+                out_dropped[row, step] += write_likeliest(
                     level, num_groups, caps[step], rank, out, out_node, out_path, out_probability
                 )
             else:
@@ -108,13 +117,13 @@ def fill_rows(adjacency, workspace, targets, num_steps, caps, indptr, out_node, 
 
 
 @compiled()
-def expand_level(adjacency, workspace, room, level, num_groups, following, run_state, run, next_run, scan):
+def expand_level(adjacency, workspace, room, most, level, num_groups, following, run_state, run, next_run, scan):
     """The states one step further (eq. 2, not yet normalised), in lists that grow as needed, and their number of groups."""
     node, mass, path, stop = following
     large = workspace.place.size > 0
     size, groups, first = np.int64(0), np.int64(0), np.int64(0)
     for group in range(num_groups):
-        link_runs(adjacency, workspace, level.node, first, level.stop[group], run_state, run, next_run)
+        link_runs(adjacency, workspace, most, level.node, first, level.stop[group], run_state, run, next_run)
         for kind in workspace.types[: drain(workspace.type_bits, workspace.type_words, workspace.types)]:
             if large:
                 met = push_mass_by_page(adjacency, workspace, room, level, run_state, run, next_run, kind)
@@ -135,12 +144,12 @@ def expand_level(adjacency, workspace, room, level, num_groups, following, run_s
 
 
 @compiled()
-def count_level(adjacency, workspace, level, num_groups, run_state, run, next_run, scan):
+def count_level(adjacency, workspace, most, level, num_groups, run_state, run, next_run, scan):
     """How many states `expand_level` would make."""
     count, first = np.int64(0), np.int64(0)
     met, met_words = workspace.met, workspace.met_words
     for group in range(num_groups):
-        link_runs(adjacency, workspace, level.node, first, level.stop[group], run_state, run, next_run)
+        link_runs(adjacency, workspace, most, level.node, first, level.stop[group], run_state, run, next_run)
         for kind in workspace.types[: drain(workspace.type_bits, workspace.type_words, workspace.types)]:
             if workspace.place.size > 0:
                 count += count_met(adjacency, workspace, run, next_run, kind)
@@ -166,10 +175,12 @@ def count_level(adjacency, workspace, level, num_groups, run_state, run, next_ru
 
 
 @compiled()
-def link_runs(adjacency, workspace, node, first, stop, run_state, run, next_run):
-    """Link the runs of a group's states by edge type, and collect these types."""
+def link_runs(adjacency, workspace, most, node, first, stop, run_state, run, next_run):
+    """Link the runs of a group's states by edge type, and collect these types; nodes with too many edges have none."""
     at = np.int64(0)
     for state in range(stop - 1, first - 1, -1):  # backwards, so that each list is in the order of the states
+        if degree_of(adjacency, node[state]) > most:
+            continue
         for candidate in range(adjacency.run_indptr[node[state]], adjacency.run_indptr[node[state] + 1]):
             kind = adjacency.run_type[candidate]
             new = not contains(workspace.type_bits, kind)
@@ -245,9 +256,12 @@ def forget(seen, seen_nodes, num_seen):
 
 
 @compiled()
-def normalise(mass, size):
-    """Ψ of §3.3 for one target and step. A mass so small that it is lost (below 1e-300) stays above zero."""
-    total = 0.0
+def normalise(mass, size, stopped):
+    """Ψ of §3.3 for one target and step; returns the share of mass that was stopped, as if all of it had led to new nodes.
+
+    A mass so small that it is lost (below 1e-300) stays above zero.
+    """
+    total = stopped
     for k in range(size):
         mass[k] = max(mass[k], 1e-300)
     for k in range(size):
@@ -255,6 +269,7 @@ def normalise(mass, size):
     scale = 1.0 / total
     for k in range(size):
         mass[k] *= scale
+    return stopped * scale
 
 
 @compiled()
@@ -275,14 +290,23 @@ def write_level(level, num_groups, out, out_node, out_path, out_probability):
 
 
 @compiled()
-def count_runs(adjacency, node, size):
-    """Runs and edges of a level's states."""
+def count_runs(adjacency, most, level, size):
+    """Runs and edges of a level's states, and the mass of those that are not walked on from."""
     runs = edges = np.int64(0)
+    stopped = 0.0
     for k in range(size):
-        first, last = adjacency.run_indptr[node[k]], adjacency.run_indptr[node[k] + 1]
-        runs += last - first
-        edges += adjacency.run_start[last] - adjacency.run_start[first]
-    return runs, edges
+        degree = degree_of(adjacency, level.node[k])
+        if degree > most:
+            stopped += level.mass[k] * degree if adjacency.counts else level.mass[k]
+            continue
+        runs += adjacency.run_indptr[level.node[k] + 1] - adjacency.run_indptr[level.node[k]]
+        edges += degree
+    return runs, edges, stopped
+
+
+@compiled()
+def degree_of(adjacency, node):
+    return adjacency.run_start[adjacency.run_indptr[node + 1]] - adjacency.run_start[adjacency.run_indptr[node]]
 
 
 @compiled()
