@@ -30,10 +30,10 @@ CAPS = "all,1024,256,64,16,256@1000"
 ASKED = 100
 METRIC = {"node classification": "accuracy", "link prediction": "roc_auc"}
 
-NOTES = """`256@1000`: max_candidates 256, max_degree 1,000. `dropped`: the mass of T⁽ᵗ⁾ that both left out at each step t from
-1 on, the mean over targets. A cap is on the candidates of each (target, step); rows beside a hub are still walked in full, so it
-saves memory and not walking, which max_degree does. Metrics are the best of validation data, mean ± standard deviation over
-seeds."""
+NOTES = """`256@1000`: max_candidates 256, max_degree 1,000. `dropped`: the mass of T⁽ᵗ⁾ that both left out at each step t
+from 1 on, the mean over targets. A cap is on the candidates of each (target, step); rows beside a hub are still walked in full,
+so it saves memory and not walking, which max_degree does. Metrics are the best of validation data, mean ± standard deviation
+over seeds."""
 
 
 class Limits(NamedTuple):
