@@ -24,6 +24,7 @@ def main() -> None:
     arguments.add_argument("--nodes", default="100000,1000000,10000000")
     arguments.add_argument("--degree", type=int, default=5, help="edges listed for each node")
     arguments.add_argument("--exponent", type=float, default=2.5, help="of the degrees' power law")
+    arguments.add_argument("--max-degree", type=int, help="of nodes that walks go on through; else of any")
     arguments.add_argument("--memory", default="1GB", help="for the ingest")
     arguments.add_argument("--work", type=Path, default=Path("graphs"))
     arguments.add_argument("--stage", choices=("ingest", "train"), help="used by the script itself")
@@ -54,6 +55,7 @@ def generate(given: Any, nodes: int) -> None:
 
 def in_process(stage: str, given: Any, nodes: str) -> dict[str, Any]:
     asked = ["--stage", stage, "--nodes", nodes, "--work", str(given.work), "--memory", given.memory]
+    asked += [] if given.max_degree is None else ["--max-degree", str(given.max_degree)]
     done = subprocess.run([sys.executable, "-m", "benchmarks.store_training", *asked], stdout=subprocess.PIPE, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -100,7 +102,7 @@ def trained(given: Any) -> dict[str, Any]:
     started = time.perf_counter()
     config = Config(
         data=DataConfig(store=given.work / f"store-{given.nodes}"),
-        model={"num_steps": 2, "sample_size": 50, "num_heads": 4, "max_candidates": 256},
+        model={"num_steps": 2, "sample_size": 50, "num_heads": 4, "max_candidates": 256, "max_degree": given.max_degree},
         training={"epochs": 1},
     )
     dataset = open_dataset(config.data)
