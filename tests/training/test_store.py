@@ -137,9 +137,9 @@ def test_a_store_without_labels_is_refused(tmp_path):
 
 
 @pytest.mark.long
-def test_the_memory_of_training_grows_far_less_than_the_graph(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.store_training", "--nodes", "20000,1000000", "--work", str(tmp_path)]
+def test_the_memory_of_training_does_not_depend_on_the_size_of_the_graph(tmp_path):
+    asked = ["--nodes", "20000,1000000", "--max-degree", "1000", "--work", str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks.store_training", *asked]
     table = subprocess.run(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, check=True, text=True).stdout
     small, large = (int(line.split("|")[-2]) for line in table.splitlines()[2:])
-    # MB: 16 of them are work space of two threads, 8 bytes a node; the features, labels and edges of the large one are 400
-    assert large < small + 120
+    assert large < small + 60  # MB, where the features, labels and edges of the large one are 400
