@@ -65,7 +65,7 @@ def loaded(tmp_path, text):
         ("training: {epochs: 0}", r"training.epochs is 0; input should be greater than or equal to 1"),
         ("training: {epochs: many}", r"training.epochs is 'many'; input should be a valid integer"),
         ("training: {learning_rate: .nan}", r"training.learning_rate is nan"),
-        ("training: {monitor: f1}", r"training.monitor is 'f1'; input should be 'loss', 'metric' or 'either'"),
+        ("training: {monitor: f1}", r"training.monitor is 'f1'; input should be 'loss', 'metric', 'either' or 'both'"),
         ("model: {dropout: 1}", r"model.dropout is 1; input should be less than 1"),
         ("model: {hidden_sizes: [8, 0]}", r"model.hidden_sizes.1 is 0; input should be greater than 0"),
         ("model: {num_steps: 0, sample_size: -1}", r"num_steps is 0; .*\. model.sample_size is -1; "),
