@@ -74,7 +74,8 @@ def build(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Compute the transitions of every node and store them."""
-    if out.exists() and not overwrite:  # before the work, not after it
+    begun = (engine or job) is not None and job_folder(job, out).joinpath("plan").exists()  # which knows its own result
+    if out.exists() and not overwrite and not begun:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
     caps = given_caps(max_candidates)
     check_settings(Walks(steps, kind, caps, max_degree), threads)

@@ -122,3 +122,12 @@ def test_progress_in_words():
     assert words_of(State(12, 40, 0, 1536, 0.3, 12.0, 30.0)) == "12 of 40 parts  1.5 KiB  0:12, left 0:30"
     assert words_of(State(39, 40, 1, 10, 0.9, 3700.0, 1.0)) == "39 of 40 parts, 1 failed  10 B  1:01:40, left 0:01"
     assert words_of(State(40, 40, 0, 10, 1.0, 2.0, 0.0)) == "40 of 40 parts  10 B  0:02"
+
+
+def test_a_job_that_was_ended_after_its_last_write_is_done(gatas, stored, tmp_path):
+    build = ("transitions", "build", stored, "--steps", 1, "--out", tmp_path / "table", *SERIAL)
+    assert gatas(*build, "--job", tmp_path / "job")[0] == 0
+    code, out, _ = gatas(*build, "--job", tmp_path / "job")  # nothing is left to do
+    assert code == 0 and "60 rows" in out
+    code, _, err = gatas(*build)
+    assert code == 1 and "exists already" in err

@@ -3,12 +3,14 @@
 import hashlib
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import time
 import warnings
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gatas.datasets.generating import Recipe, generate_graph
-from gatas.datasets.ingest import ingest
+from gatas.datasets.ingest import ingest, work
 from gatas.datasets.ingest.work import working_beside
 from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GatasError, GatasWarning, GraphError, StoreError
@@ -225,6 +227,31 @@ def test_a_folder_that_is_there_is_not_written_over(tmp_path):
     write(pa.table({"source": [1], "target": [2]}), tmp_path / "edges.parquet")
     with pytest.raises(StoreError, match="exists already"):
         ingest(tmp_path / "edges.parquet", out=tmp_path, memory=MEMORY)
+
+
+def test_an_ingest_that_was_ended_while_it_tidied_up_is_done(tmp_path, monkeypatch):
+    data, store = generated(tmp_path / "data", nodes=200, edges=1_000, train=0.5), tmp_path / "store"
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed_at(work.beside(store)))
+        with pytest.raises(KeyboardInterrupt):
+            ingest(data / "edges", data / "nodes", out=store)
+    with pytest.raises(StoreError, match="exists already"):
+        ingest(data / "edges", data / "nodes", out=store, direction="as given")  # another
+    ingest(data / "edges", data / "nodes", out=store)
+    assert not work.beside(store).exists() and Graph.open(store, verify=True).num_nodes == 200
+    with pytest.raises(StoreError, match="exists already"):
+        ingest(data / "edges", data / "nodes", out=store)
+
+
+def killed_at(folder):
+    remove = shutil.rmtree
+
+    def rmtree(path, **options):
+        if Path(path) == folder:
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    return rmtree
 
 
 def test_an_empty_folder_and_too_little_memory_are_refused(tmp_path):

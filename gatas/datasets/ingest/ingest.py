@@ -26,7 +26,7 @@ from gatas.datasets.ingest.numbering import (
     write_names,
 )
 from gatas.datasets.ingest.sorting import Order, write_csr
-from gatas.datasets.ingest.work import Work, fingerprints, working_beside
+from gatas.datasets.ingest.work import Work, fingerprints, tidied, working_beside
 from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.settings import checked
 from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
@@ -70,11 +70,13 @@ def ingest(
             "holds all edges, with labels of nodes: leave the task out."
         )
     database_memory(memory)
-    if out.exists():
-        raise StoreError(f"{out} exists already. Choose another folder, or remove it.")
     files = listed_files([Path(path) for path in listed])
     node_files = [] if nodes is None else listed_files([Path(nodes)])
     job = {"settings": config.model_dump(mode="json"), "files": fingerprints([*files, *node_files])}
+    if out.exists():
+        if tidied(out, job):
+            return
+        raise StoreError(f"{out} exists already. Choose another folder, or remove it.")
     try:
         with working_beside(out, job) as work:
             with connected(memory, threads, work.spill) as connection:

@@ -53,16 +53,33 @@ class Work:
 @contextmanager
 def working_beside(out: Path, job: Mapping[str, Any]) -> Iterator[Work]:
     """The work folder of a store, for one ingest at a time; it goes when the store is there, and stays after a failure."""
-    folder = out.with_name(f".{out.name}.ingest")
+    folder = beside(out)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise GraphError(f"another ingest is writing {out}. Wait for it, or choose another folder.") from None
-        _begin(folder, hashlib.sha256(json.dumps({"format": FORMAT, **job}, sort_keys=True).encode()).hexdigest())
+        _begin(folder, key_of(job))
         yield Work(folder)
         shutil.rmtree(folder)
+
+
+def tidied(out: Path, job: Mapping[str, Any]) -> bool:
+    """Whether this very ingest wrote the store and was ended while it removed its work folder, which is then removed."""
+    folder = beside(out)
+    if not folder.exists() or (folder.joinpath(JOB).is_file() and folder.joinpath(JOB).read_text() != key_of(job)):
+        return False
+    shutil.rmtree(folder)
+    return True
+
+
+def beside(out: Path) -> Path:
+    return out.with_name(f".{out.name}.ingest")
+
+
+def key_of(job: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps({"format": FORMAT, **job}, sort_keys=True).encode()).hexdigest()
 
 
 def fingerprints(files: Sequence[Path]) -> list[list[Any]]:
