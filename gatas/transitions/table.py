@@ -263,12 +263,13 @@ COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")
 
 
 def parameters_of(setting: Setting, num_shards: int) -> dict[str, Any]:
-    """What stands beside a stored table."""
+    """What stands beside a stored table, as JSON gives it back."""
+    caps = setting.max_candidates
     return {
         "num_nodes": setting.num_nodes,
         "num_steps": setting.num_steps,
         "kind": setting.kind,
-        "max_candidates": setting.max_candidates,
+        "max_candidates": list(caps) if isinstance(caps, Sequence) else caps,
         "max_degree": setting.max_degree,
         "relation_names": list(setting.relation_names),
         "graph_fingerprint": setting.graph_fingerprint,

@@ -125,7 +125,7 @@ def test_progress_in_words():
 
 
 def test_a_job_that_was_ended_after_its_last_write_is_done(gatas, stored, tmp_path):
-    build = ("transitions", "build", stored, "--steps", 1, "--out", tmp_path / "table", *SERIAL)
+    build = ("transitions", "build", stored, "--steps", 2, "--max-candidates", "3,5", "--out", tmp_path / "table", *SERIAL)
     assert gatas(*build, "--job", tmp_path / "job")[0] == 0
     code, out, _ = gatas(*build, "--job", tmp_path / "job")  # nothing is left to do
     assert code == 0 and "60 rows" in out

@@ -70,7 +70,12 @@ def tidied(out: Path, job: Mapping[str, Any]) -> bool:
     folder = beside(out)
     if not folder.exists() or (folder.joinpath(JOB).is_file() and folder.joinpath(JOB).read_text() != key_of(job)):
         return False
-    shutil.rmtree(folder)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # it is at it
+            return False
+        shutil.rmtree(folder)
     return True
 
 
