@@ -27,8 +27,12 @@ def same_rows(left, right):
 
 @pytest.mark.parametrize("most", [0.0, 2.0], ids=["whole", "within reach"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@given(seed=st.integers(0, 10_000), kind=st.sampled_from(["walk", "count"]), limit=st.sampled_from([None, 3]))
-def test_rows_are_those_of_the_joined_graph(most, weighted, seed, kind, limit):
+@given(
+    seed=st.integers(0, 10_000),
+    kind=st.sampled_from(["walk", "count"]),
+    limits=st.fixed_dictionaries({"max_candidates": st.sampled_from([None, 3]), "max_degree": st.sampled_from([None, 2])}),
+)
+def test_rows_are_those_of_the_joined_graph(most, weighted, seed, kind, limits):
     generator = np.random.default_rng(seed)
 
     def edges(count, nodes):
@@ -49,11 +53,11 @@ def test_rows_are_those_of_the_joined_graph(most, weighted, seed, kind, limit):
     )
     view = grown(graph, [40, 41, 42], new[0], new[1], new[2], new[3] if weighted else None)
     assert view.num_edges == joined.num_edges
-    source = OnDemand(graph, 3, kind, limit)
+    source = OnDemand(graph, 3, kind, **limits)
     wanted = generator.permutation(43)[:5]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nearby, "MOST", most)
-        same_rows(Nearby(view, source.setting).rows(wanted), OnDemand(joined, 3, kind, limit).rows(wanted))
+        same_rows(Nearby(view, source.setting).rows(wanted), OnDemand(joined, 3, kind, **limits).rows(wanted))
 
 
 def test_only_what_is_within_reach_is_made_ready(monkeypatch):
