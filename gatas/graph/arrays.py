@@ -19,8 +19,10 @@ class ArrayWriter:
         self.file = (folder / f"{name}.bin").open("wb")
 
     def append(self, values: NDArray[Any]) -> None:
-        np.ascontiguousarray(values, self.dtype).tofile(self.file)
-        self.length += values.size
+        """Not by `tofile`, which says nothing of a disk that is full for its last bytes."""
+        if values.size:
+            self.file.write(np.ascontiguousarray(values, self.dtype).data.cast("B"))
+            self.length += values.size
 
     def finish(self) -> list[Any]:
         """Type and length, for `mapped`."""

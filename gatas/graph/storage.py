@@ -227,6 +227,12 @@ def remove_leftovers(folder: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
+def remove_leftovers_within(parent: Path) -> None:
+    """The same for all that is written to a folder: some may have been left after the last attempt."""
+    for name in {left.name[1:].partition(".tmp-")[0] for left in parent.glob(".*.tmp-*")}:
+        remove_leftovers(parent / name)
+
+
 def _leftovers(folder: Path) -> list[Path]:
     return sorted(folder.parent.glob(f".{glob.escape(folder.name)}.tmp-*"), reverse=True)  # the old one first
 

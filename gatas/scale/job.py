@@ -24,7 +24,7 @@ import numpy as np
 
 from gatas import __version__
 from gatas.errors import GatasError, JobError, StoreError
-from gatas.graph.storage import Store, open_store, write_store
+from gatas.graph.storage import Store, open_store, remove_leftovers_within, write_store
 from gatas.scale.course import Course, Report
 from gatas.scale.engines import Engine
 from gatas.scale.parts import Arrays, Outcome, Part, attempt, equal_work, read_part, write_part
@@ -119,6 +119,7 @@ def run_job(
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         run_parts(job, engine, attempts, report)
+        remove_leftovers_within(folder / "parts")  # workers of a killed driver may have ended after a part was done
         written = task.assemble(job, out, overwrite)
         if not keep and alone():
             shutil.rmtree(folder, ignore_errors=True)

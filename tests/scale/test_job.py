@@ -1,7 +1,11 @@
 """A job's folder: what is in it is checked, kept, and never mixed with another's."""
 
 import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -69,6 +73,20 @@ def test_a_damaged_part_is_found_and_done_again(tmp_path, damage):
     run("serial", task, tmp_path)
     assert (tmp_path / "out").read_bytes() == expected(task)
     assert len(task.marks()) == 7 and task.marks().count(FOURTH) == 2
+
+
+def test_what_a_worker_left_of_a_part_that_is_done_is_removed(tmp_path):
+    task = squares(tmp_path)
+    run("serial", task, tmp_path)
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True)
+    left, at_work = (f".{FOURTH}.tmp-{socket.gethostname()}-{pid}-0123abcd" for pid in (ended.stdout.strip(), os.getpid()))
+    for name in (left, at_work):
+        (tmp_path / "job/parts" / name).mkdir()
+    (tmp_path / "out").unlink()
+    run("serial", task, tmp_path)
+    found = {path.name for path in (tmp_path / "job/parts").iterdir()}
+    assert left not in found and {at_work, FOURTH} <= found
+    assert task.marks().count(FOURTH) == 1
 
 
 def test_the_first_writer_of_a_part_wins(tmp_path):
