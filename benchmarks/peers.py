@@ -2,24 +2,28 @@
 
     python -m benchmarks.peers [--device cuda] [--edges 1e4,1e5,1e6] [--limit 120] [--memory GIB] [--to FILE.json]
 
-Graphs with hubs from 10⁴ to 10⁷ edges. Every cell (a model on a graph) runs in a process of its own and is written to the
-JSON file at once; the same command goes on where it was. What takes too long or too much memory is a row that says so.
+Graphs with hubs from 10⁴ to 10⁷ edges. Every cell (a model on a graph) runs in another process, on a CPU in one of its own, and
+is written to the JSON file at once; the same command goes on where it was. What takes too long or too much memory is a row that
+says so.
 """
 
 import argparse
 import json
 import multiprocessing
 import sys
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import perf_counter
+from types import TracebackType
 from typing import Any
 
 import torch
 
 from benchmarks.peers_cell import FEWEST_EDGES, SETTINGS, Cell, answer
-from benchmarks.peers_report import MODELS, write_report
-from benchmarks.report import FOLDER, accelerator, processor
+from benchmarks.peers_report import MODELS, PACKAGES, write_report
+from benchmarks.report import FOLDER, accelerator, how_made, processor
 from gatas.errors import GatasError
 from gatas.experiments.measuring import NUM_TARGETS
 from gatas.transitions.cost import available_memory
@@ -27,25 +31,52 @@ from gatas.transitions.cost import available_memory
 EDGES = [10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000]
 
 
-def run_cell(name: str, num_edges: int, device: str, limit: float, memory: float) -> Cell:
-    """Ends the process when its time is over."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.peers_cell"])
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=answer, args=(sender, name, num_edges, device, memory))
-    process.start()
-    sender.close()
-    try:
-        return receiver.recv() if receiver.poll(limit) else {"failed": f"more than {limit:g} s"}
-    except EOFError:
-        process.join()
-        return {"failed": f"killed by signal {-(process.exitcode or 0)}, for want of memory as a rule"}
-    finally:
-        process.kill()
-        process.join()
+class Worker(AbstractContextManager["Worker"]):
+    """Measures cells in another process: a new one for each on a CPU, for the sake of memory, and one for all on a GPU.
+
+    There torch itself counts bytes, a process takes long to begin, and a fork of one that knows CUDA cannot use it.
+    """
+
+    def __init__(self, device: str, memory: float) -> None:
+        self.device, self.memory, self.lasts = device, memory, device == "cuda"
+        self.process: BaseProcess | None = None
+
+    def measure(self, name: str, num_edges: int, limit: float) -> Cell:
+        """Ends the process when its time is over."""
+        process = self.process or self._begin()
+        try:
+            self.connection.send((name, num_edges))
+            found = self.connection.recv() if self.connection.poll(limit) else {"failed": f"more than {limit:g} s"}
+        except (EOFError, OSError):
+            process.join()
+            found = {"failed": f"killed by signal {-(process.exitcode or 0)}, for want of memory as a rule"}
+        if not self.lasts or "failed" in found:
+            self._end()
+        return found
+
+    def _begin(self) -> BaseProcess:
+        context: Any = multiprocessing.get_context("spawn" if self.lasts else "forkserver")
+        if not self.lasts:
+            context.set_forkserver_preload(["benchmarks.peers_cell"])
+        self.connection, far_end = context.Pipe()
+        process: BaseProcess = context.Process(target=answer, args=(far_end, self.device, self.memory))
+        process.start()
+        self.process = process
+        far_end.close()
+        return process
+
+    def _end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.connection.close()
+            self.process = None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._end()
 
 
-def run_cells(path: Path, content: dict[str, Any], edges: list[int], limit: float, memory: float) -> None:
+def run_cells(path: Path, content: dict[str, Any], edges: list[int], limit: float, worker: Worker) -> None:
     """Those that are not there yet; a model that failed is not tried on larger graphs."""
     cells = content["cells"]
     for num_edges in sorted(edges):
@@ -57,7 +88,7 @@ def run_cells(path: Path, content: dict[str, Any], edges: list[int], limit: floa
             if worse:
                 found = {"failed": f"not tried: {worse[0]['failed']} at {worse[0]['asked']:,} edges"}
             else:
-                found = run_cell(name, num_edges, content["device"], limit, memory)
+                found = worker.measure(name, num_edges, limit)
             cells.append({"model": name, "asked": num_edges, "date": f"{datetime.now(UTC):%Y-%m-%d}", **found})
             write_json(path, content)
             said = found.get("failed") or f"{found['train_seconds']:.3g} s trained, {found['embed_seconds']:.3g} s embedded"
@@ -79,10 +110,10 @@ def opened(path: Path, device: str) -> dict[str, Any]:
         "settings": SETTINGS,
     }
     if not path.exists():
-        return {**head, "cells": []}
+        return {"made": how_made(PACKAGES), **head, "cells": []}
     try:
         content: dict[str, Any] = json.loads(path.read_text())
-        before = {key: content[key] for key in (*head, "cells")}
+        before = {key: content[key] for key in (*head, "cells")} | {"made": content.get("made")}
     except (ValueError, KeyError, TypeError) as error:
         raise GatasError(f"{path} is not a file of this benchmark ({error!r}). Name another with --to.") from None
     other = [key for key in head if before[key] != head[key]]
@@ -102,7 +133,8 @@ def main(arguments: list[str] | None = None) -> None:
     except GatasError as error:
         sys.exit(str(error))
     memory = 2**30 * given.memory if given.memory else 0.9 * available_memory()
-    run_cells(path, content, given.edges, given.limit, memory)
+    with Worker(given.device, memory) as worker:
+        run_cells(path, content, given.edges, given.limit, worker)
     write_report(path, content)
 
 

@@ -1,4 +1,4 @@
-"""One cell of `benchmarks.peers`: what 1,000 targets cost one model on one graph, measured in a process of its own."""
+"""One cell of `benchmarks.peers`: what 1,000 targets cost one model on one graph, measured in another process."""
 
 import ctypes
 import gc
@@ -101,7 +101,8 @@ def measure(name: str, num_edges: int, device: torch.device, passes: int = PASSE
 
 def timed(work: Callable[[], Any], warm_up: Callable[[], Any], device: torch.device, passes: int) -> tuple[float, int]:
     """The median of some passes after one to warm up, and the peak of memory above what was held before all of them."""
-    start, peak, times = held(device), PeakMemory(device), list[float]()
+    held(device)
+    peak, times = PeakMemory(device), list[float]()
     warm_up()
     synchronise(device)
     while len(times) < passes and sum(times) < ENOUGH:
@@ -109,7 +110,7 @@ def timed(work: Callable[[], Any], warm_up: Callable[[], Any], device: torch.dev
         work()
         synchronise(device)
         times.append(perf_counter() - started)
-    return statistics.median(times), peak.taken() - (start if device.type == "cuda" else 0)
+    return statistics.median(times), peak.taken()
 
 
 def held(device: torch.device) -> int:
@@ -127,18 +128,23 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def answer(connection: Connection, name: str, num_edges: int, device: str, memory: float) -> None:
-    """Send a cell, or why there is none. A small graph comes first, so that all is compiled and loaded."""
+def answer(connection: Connection, device: str, memory: float) -> None:
+    """Send a cell for each that is asked for, or why there is none. A small graph comes first: all is compiled and loaded."""
     torch.set_float32_matmul_precision("high")
     gc.freeze()  # what was imported stays
     if device == "cpu":
         resource.setrlimit(resource.RLIMIT_DATA, (data_memory() + int(memory),) * 2)
-    try:
-        where = torch.device(device, 0) if device == "cuda" else torch.device(device)
-        measure(name, FEWEST_EDGES, where, passes=1)
-        connection.send(measure(name, num_edges, where))
-    except Exception as error:
-        connection.send({"failed": reason(error)})
+    where = torch.device(device, 0) if device == "cuda" else torch.device(device)
+    while True:
+        try:
+            name, num_edges = connection.recv()
+        except EOFError:
+            return
+        try:
+            measure(name, FEWEST_EDGES, where, passes=1)
+            connection.send(measure(name, num_edges, where))
+        except Exception as error:
+            connection.send({"failed": reason(error)})
 
 
 def reason(error: Exception) -> str:

@@ -24,6 +24,7 @@ MODELS = {
     "gat": "GAT, full graph",
     "sage": "GraphSAGE, sampled",
 }
+PACKAGES = ("torch", "triton", "numba", "torch-geometric")
 WORK = {"train": "trained", "embed": "embedded"}
 UNITS = {"seconds": "s", "bytes": "MiB"}
 SCALES = {"seconds": 1.0, "bytes": 2.0**-20}
@@ -61,10 +62,8 @@ def write_report(path: Path, content: dict[str, Any]) -> None:
         content["settings"],
     )
     where = "on a GPU" if content["device"] == "cuda" else "on a CPU"
-    packages = ("torch", "numba", "torch-geometric", *(["triton"] if content["device"] == "cuda" else []))
-    report = Report(
-        path.stem, f"What 1,000 targets cost {where} as graphs grow: ours, full-graph GAT, sampled GraphSAGE", packages
-    )
+    question = f"What 1,000 targets cost {where} as graphs grow: ours, full-graph GAT, sampled GraphSAGE"
+    report = Report(path.stem, question, PACKAGES, content.get("made"))
     report.add(f"- numbers: [{path.name}]({path.name}), measured on {', '.join(sorted({cell['date'] for cell in cells}))}")
     for line in explained(content):
         report.add(f"\n{line}")
@@ -95,7 +94,9 @@ def explained(content: dict[str, Any]) -> list[str]:
     of = content["settings"]
     width = of["num_heads"] * of["head_size"]
     first, second = of["fan_outs"]
-    memory = "of tensors on the GPU" if content["device"] == "cuda" else "of the process's resident pages"
+    gpu = content["device"] == "cuda"
+    memory = "of tensors on the GPU" if gpu else "of the process's resident pages"
+    processes = "one process measures all cells, where none fails" if gpu else "each cell has a process of its own"
     return [
         f"Graphs: {of['edges_per_node']} edges a node, one end of each drawn so that there are hubs; both directions count "
         f"as edges. Features of width {of['feature_size']}, {of['num_classes']} classes, all noise.",
@@ -111,7 +112,7 @@ def explained(content: dict[str, Any]) -> list[str]:
         f"{NUM_TARGETS // of['batch_size']} times for 1,000 targets. One look also answers for all nodes at once: “All nodes” "
         "has what it takes to go through all of them, where that is to its advantage.",
         f"Medians of up to five passes after one to warm up. Memory is the peak {memory} above what is held before the first "
-        "pass; each cell has a process of its own.",
+        f"pass, – where it was not measured; {processes}.",
     ]
 
 
@@ -124,10 +125,12 @@ def shape(cell: Cell) -> list[str]:
 def costs(cell: Cell, work: str) -> list[str]:
     if "failed" in cell:
         return [cell["failed"], "–"]
-    return [f"{cell[f'{work}_seconds']:.3g}", mib(cell[f"{work}_bytes"])]
+    return [f"{cell[f'{work}_seconds']:.3g}", mib(cell.get(f"{work}_bytes"))]
 
 
-def mib(num_bytes: int) -> str:
+def mib(num_bytes: int | None) -> str:
+    if num_bytes is None:
+        return "–"
     return f"{num_bytes / 2**20:,.3g}" if num_bytes < 1000 * 2**20 else f"{num_bytes / 2**20:,.0f}"
 
 

@@ -4,7 +4,7 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,13 +17,11 @@ FOLDER = Path(__file__).parent
 class Report:
     """Lines of Markdown, shown as they are added and written at the end."""
 
-    def __init__(self, name: str, question: str, packages: Sequence[str]) -> None:
+    def __init__(self, name: str, question: str, packages: Sequence[str], made: Mapping[str, str] | None = None) -> None:
+        """`made`: how it was measured, if that was not by this very command."""
         self.name, self.lines = name, [f"# {question}", ""]
-        cores = len(os.sched_getaffinity(0))
-        self.add(f"- date: {datetime.now(UTC):%Y-%m-%d}")
-        self.add(f"- command: `python -m benchmarks.{' '.join([Path(sys.argv[0]).stem, *sys.argv[1:]])}`")
-        self.add(f"- hardware: {processor()}, {cores} cores, {memory_gib():.0f} GiB{accelerator()}")
-        self.add(f"- versions: Python {platform.python_version()}, " + ", ".join(f"{p} {version(p)}" for p in packages))
+        for what, value in (made or how_made(packages)).items():
+            self.add(f"- {what}: {value}")
 
     def add(self, line: str = "") -> None:
         print(line, flush=True)
@@ -42,6 +40,16 @@ class Report:
         path = path or FOLDER / f"{datetime.now(UTC):%Y-%m-%d}-{self.name}.md"
         path.write_text("\n".join(self.lines).rstrip() + "\n")
         print(f"written: {path.relative_to(FOLDER.parent) if path.is_relative_to(FOLDER.parent) else path}")
+
+
+def how_made(packages: Sequence[str]) -> dict[str, str]:
+    """Date, command, hardware and versions of this process."""
+    return {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "command": f"`python -m benchmarks.{' '.join([Path(sys.argv[0]).stem, *sys.argv[1:]])}`",
+        "hardware": f"{processor()}, {len(os.sched_getaffinity(0))} cores, {memory_gib():.0f} GiB{accelerator()}",
+        "versions": ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)]),
+    }
 
 
 def median_seconds(work: Callable[[], Any], repeats: int) -> float:

@@ -28,11 +28,11 @@ def asked(monkeypatch):
     """What was measured, in place of measuring it; stored rows fail from 10⁵ edges on."""
     cells = []
 
-    def run_cell(name, num_edges, device, limit, memory):
+    def measure(worker, name, num_edges, limit):
         cells.append((name, num_edges))
         return {"failed": "out of memory"} if name == "stored" and num_edges >= 10**5 else made_up(name, num_edges)
 
-    monkeypatch.setattr(peers, "run_cell", run_cell)
+    monkeypatch.setattr(peers.Worker, "measure", measure)
     return cells
 
 
@@ -137,7 +137,23 @@ def test_reasons_tell_a_lack_of_memory_from_mistakes(capsys):
 
 @pytest.mark.slow
 def test_a_process_is_ended_when_its_time_or_memory_is_over():
-    assert peers.run_cell("gat", 10_000, "cpu", 0.01, 2**33) == {"failed": "more than 0.01 s"}
-    assert peers.run_cell("gat", 100_000, "cpu", 300, 5 * 2**20) == {"failed": "out of memory"}
-    assert peers.run_cell("sage", 10_000, "cpu", 300, 2**33)["train_seconds"] > 0
+    with peers.Worker("cpu", 2**33) as worker:
+        assert worker.measure("gat", 10_000, 0.01) == {"failed": "more than 0.01 s"}
+        assert worker.measure("sage", 10_000, 300)["train_seconds"] > 0
+    with peers.Worker("cpu", 5 * 2**20) as worker:
+        assert worker.measure("gat", 100_000, 300) == {"failed": "out of memory"}
+    assert not active_children()
+
+
+@pytest.mark.slow
+def test_a_process_that_lasts_measures_one_cell_after_another_until_it_is_killed():
+    with peers.Worker("cpu", 2**33) as worker:
+        worker.lasts = True  # as on a GPU
+        assert worker.measure("gat", 10_000, 300)["train_seconds"] > 0
+        first = worker.process
+        assert worker.measure("sage", 10_000, 300)["train_seconds"] > 0 and worker.process is first
+        assert first is not None
+        first.kill()
+        assert "killed by signal 9" in worker.measure("sage", 10_000, 300)["failed"]
+        assert worker.process is None
     assert not active_children()
