@@ -17,9 +17,10 @@ DATED = re.compile(r"\d{4}-\d{2}-\d{2}-")
 
 @dataclass(frozen=True)
 class MarkdownTable:
-    """A table of a report, the heading it stands under, and what is said below it."""
+    """A table of a report, the report's title, the heading it stands under, and what is said below it."""
 
     path: Path
+    title: str
     heading: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -39,7 +40,8 @@ class MarkdownTable:
     def markdown(self) -> str:
         lines = [self.header, ("---",) * len(self.header), *self.rows]
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return f"### {self.heading}\n\n{table}\n\n{self.note}"
+        title = "" if self.title == self.heading else f"{self.title}\n\n"
+        return f"### {self.heading}\n\n{title}{table}\n\n{self.note}"
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,12 @@ def read_scaling(folder: Path) -> list[Scaling]:
 
 def tables_of(path: Path) -> list[MarkdownTable]:
     """All tables of a Markdown file."""
-    heading, rows, found = "", list[list[str]](), []
+    title, heading, rows, found = "", "", list[list[str]](), []
     tokens = MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8", errors="replace"))
     for place, (before, token) in enumerate(pairwise(tokens), 1):
         if before.type == "heading_open":
             heading = token.content
+            title = title or heading
         elif token.type == "table_open":
             rows = []
         elif token.type == "tr_open":
@@ -76,7 +79,7 @@ def tables_of(path: Path) -> list[MarkdownTable]:
             below = (
                 tokens[place + 2].content if [one.type for one in tokens[place + 1 : place + 2]] == ["paragraph_open"] else ""
             )
-            found.append(MarkdownTable(path, heading, tuple(rows[0]), tuple(tuple(row) for row in rows[1:]), below))
+            found.append(MarkdownTable(path, title, heading, tuple(rows[0]), tuple(tuple(row) for row in rows[1:]), below))
     return found
 
 

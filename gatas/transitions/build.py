@@ -37,8 +37,8 @@ Progress = Callable[[float], None]
 BLOCK_WALKS = 1 << 24
 """Walks per block at most: some tenths of a second, after which a build can be interrupted."""
 
-SMALL_WALKS = 1e5
-"""Fewer are not worth a second thread."""
+SMALL_WALKS = 5e4
+"""Walks per block at least: a millisecond or two, beside some tenths of one for passing a block to a thread."""
 
 LONG_BUILD_WALKS = 1e11
 """From here on, minutes or hours: said before it starts."""
@@ -240,11 +240,11 @@ def inverse_degree(graph: Graph, first: int, last: int) -> NDArray[np.float64]:
 
 
 def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of rows of about equal work, several for each thread."""
+    """Consecutive ranges of rows of about equal work, several for each thread if there is enough of it."""
     if not len(work):
         return []
     total = np.cumsum(work + 50.0)  # a row costs something even if it has no edges
-    count = 1 if total[-1] < SMALL_WALKS else max(8 * num_threads, int(np.ceil(total[-1] / BLOCK_WALKS)))
+    count = max(1, min(8 * num_threads, int(total[-1] / SMALL_WALKS)), int(np.ceil(total[-1] / BLOCK_WALKS)))
     cuts = np.searchsorted(total, np.linspace(0, total[-1], count + 1)[1:-1])
     edges = np.unique(np.concatenate([[0], cuts, [len(work)]])).tolist()
     return list(pairwise(edges))
