@@ -149,18 +149,27 @@ def row(model: str, result: dict[str, Any], metrics: Sequence[str], ours: dict[i
     if not result["runs"]:
         reason = result.get("error", "not run yet").replace("|", "¦")
         return f"| {model} | {reason} |" + " – |" * (len(metrics) + 1 + len(COSTS))
-    measured, session = [scores(result, metric) for metric in metrics], result["sessions"][-1]
+    measured = [scores(result, metric) for metric in metrics]
     cells = [
         *(f"{statistics.fmean(own.values()):.2f} ± {spread(list(own.values())):.2f}" for own in measured),
         seeds_of(result["runs"]),
         "–" if model == OURS else difference(measured[0], ours),
+        *costs(result["runs"], result["sessions"][-1]),
+    ]
+    return " | ".join([f"| {model}", *cells]) + " |"
+
+
+def costs(runs: Sequence[dict[str, Any]], session: Mapping[str, Any]) -> list[str]:
+    """What `reproduce` has made has none."""
+    if "parameters" not in session:
+        return ["–"] * len(COSTS)
+    return [
         f"{session['parameters']:,}",
-        f"{statistics.median(run['seconds_per_epoch'] for run in result['runs']):.3g}",
-        f"{statistics.median(run['seconds_to_best'] for run in result['runs']):.3g}",
+        f"{statistics.median(run['seconds_per_epoch'] for run in runs):.3g}",
+        f"{statistics.median(run['seconds_to_best'] for run in runs):.3g}",
         f"{readable(session['peak_bytes'])} ({len(session['seeds'])})",
         f"{session['seconds_for_1000']:.3g}",
     ]
-    return " | ".join([f"| {model}", *cells]) + " |"
 
 
 def seeds_of(runs: Sequence[dict[str, Any]]) -> str:

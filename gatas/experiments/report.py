@@ -28,6 +28,7 @@ from gatas.training.checkpoint import write_whole
 
 TITLE = "gatas: results"
 COMPARE = "Nothing here yet: `gatas compare --data cora --models gatas,gat,gcn` makes it."
+VARIANTS = "Rows without costs are variants of ours, run by `gatas reproduce`."
 REPRODUCE = "Nothing here yet: `gatas reproduce table1` makes it."
 
 
@@ -126,27 +127,47 @@ def shown(results: Sequence[Result]) -> list[tuple[View, list[Result]]]:
 
 
 def short(found: Results) -> str:
-    """All models and data sets at a glance: nodes in one table, links in another."""
-    tables = []
+    """All models and data sets at a glance, with our recipes for each: nodes in one table, links in another."""
+    tables, defaults = [], [result for result in variants(found) if result.name == f"{result.data}-default"]
     for links in (False, True):
         columns: dict[str, dict[str, dict[str, Any]]] = {}
         metrics = {}
-        for view, results in shown([result for result in found.peers if result.runs]):
+        for view, results in shown([result for result in (*found.peers, *defaults) if result.runs]):
             if view.metrics[0].endswith("roc_auc") == links:
                 title = f"{view.title}, {spoken(view.metrics[0])}"
-                columns[title] = {result.name: dict(result.content) for result in results}
+                columns[title] = {result.name: {**result.content, "data": result.data} for result in results}
                 metrics[title] = view.metrics[0]
         tables += [side_by_side(columns, metrics)] if columns else []
     return "\n".join(tables)
 
 
 def peers(found: Results) -> tuple[Block, ...]:
-    """All at a glance; then a table for each data set, and for each protocol."""
+    """All at a glance; then a table for each data set, and for each protocol, with variants of ours as further rows."""
     blocks = [Block(text)] if (text := short(found)) else []
-    for view, results in shown(found.peers):
-        text = rendered(view, {result.name: dict(result.content) for result in results}, str(results[0].content["note"]))
+    for view, results in shown([*found.peers, *variants(found)]):
+        note = str(results[0].content["note"])
+        if any(result.name in found.recipes for result in results):
+            note = "\n".join(filter(None, [note, VARIANTS]))
+        text = rendered(view, {result.name: dict(result.content) for result in results}, note)
         blocks.append(Block(text, tuple(result.path for result in results)))
     return tuple(blocks) or (Block(COMPARE),)
+
+
+def variants(found: Results) -> list[Result]:
+    """Recipes beside peers on their data: ablations, sample sizes and recipes of our own, but none that is there already."""
+    measured = {result.data: result.metric for result in found.peers}
+    there = {(result.data, result.name) for result in found.peers}
+    return [
+        result
+        for name, result in found.recipes.items()
+        if result.runs and measured.get(result.data) == result.metric
+        if (result.data, name) not in there and not is_ours(name, result.data)
+    ]
+
+
+def is_ours(name: str, data: str) -> bool:
+    """Whether a recipe is what is called by our name on a data set: the paper's."""
+    return {name, data} <= set(recipes.names()) and recipes.recipe(name) == recipes.recipe(data)
 
 
 def seconds(found: Results) -> tuple[Block, ...]:

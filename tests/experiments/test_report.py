@@ -264,6 +264,23 @@ def test_a_model_that_failed_stands_last(results, tmp_path):
     assert "gat" not in re.findall(r"(\S+) [\d.]+ after", parts(text, "Accuracy against seconds"))
 
 
+def test_variants_of_ours_are_further_rows_of_their_data(results, tmp_path):
+    peer = json.loads((results / "peers" / "camps-gatas.json").read_text())
+    for name in ("gatas", "gcn"):
+        (results / "peers" / f"cora-{name}.json").write_text(json.dumps({**peer, "data": "cora", "model": name}))
+    for name in ("cora-default", "cora-without_paths"):
+        shutil.copy(results / "cora-10.json", results / f"{name}.json")
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- results: peers -->\n<!-- end of peers -->\n")
+    text = parts(report(results, tmp_path, tmp_path / "report", readme).markdown.read_text(), "Beside other models")
+    table = text.split("### cora")[1]
+    assert re.search(r"\| cora-without_paths \| \d+\.\d+ ± \S+ \| 2 \| [-+]\d\S+ \(.*\) \| – \| – \| – \| – \| – \|", table)
+    assert "| cora-10 |" in table and "run by `gatas reproduce`" in table
+    assert "| cora-100 |" not in table  # which is what `gatas` is on Cora
+    assert "cora-10" not in text.split("### camps")[1].split("###")[0]
+    assert "| gatas, default | " in readme.read_text() and "without_paths" not in readme.read_text()
+
+
 def test_only_failures_make_a_table_and_no_chart(results, tmp_path):
     for path in (results / "peers").glob("*.json"):
         spoiled(path, runs=[], sessions=[], error="OutOfMemoryError: none left")
