@@ -15,7 +15,7 @@ from gatas.graph.inputs import Ints
 from gatas.graph.saved import graph_fingerprint
 from gatas.inference.files import Progress, check_suffix, counted, write_matrix, write_tables
 from gatas.inference.ids import names_of, nodes_of
-from gatas.inference.view import BATCH_SIZE, View, all_nodes, batches
+from gatas.inference.view import BATCH_SIZE, View, all_nodes
 from gatas.tasks import Model
 
 SUFFIXES = (".parquet", ".npy")
@@ -32,13 +32,13 @@ def embed(asked: Model | View, ids: Any, *, batch_size: int = BATCH_SIZE) -> NDA
 def embed_all(asked: Model | View, *, progress: Progress = lambda share: None) -> NDArray[np.float32]:
     """The representations of all nodes, in memory."""
     view = as_view(asked)
-    rows = (_embedded(view, batch) for batch in batches(all_nodes(view.graph)))
+    rows = (_embedded(view, batch) for batch in view.batches(all_nodes(view.graph)))
     return np.concatenate(list(counted(rows, view.graph.num_nodes, progress)))
 
 
 def embed_nodes(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
     """The same by their numbers."""
-    found = [_embedded(view, batch) for batch in batches(nodes, batch_size)]
+    found = [_embedded(view, batch) for batch in view.batches(nodes, batch_size)]
     return np.concatenate(found) if found else np.empty((0, view.model.encoder.output_size), np.float32)
 
 
@@ -60,11 +60,13 @@ def write_embeddings(
     nodes = all_nodes(view.graph) if ids is None else nodes_of(view.graph, ids)
     size = view.model.encoder.output_size
     if path.suffix.lower() == ".npy":
-        rows = (_embedded(view, batch) for batch in batches(nodes, batch_size))
+        rows = (_embedded(view, batch) for batch in view.batches(nodes, batch_size))
         write_matrix(path, (len(nodes), size), counted(rows, len(nodes), progress))
     else:
         schema = embedding_schema(view.graph, size, model_fingerprint(view.model))
-        tables = (embedding_table(view.graph, batch, _embedded(view, batch), schema) for batch in batches(nodes, batch_size))
+        tables = (
+            embedding_table(view.graph, batch, _embedded(view, batch), schema) for batch in view.batches(nodes, batch_size)
+        )
         write_tables(path, schema, counted(tables, len(nodes), progress))
     return len(nodes)
 

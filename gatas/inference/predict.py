@@ -14,7 +14,7 @@ from gatas.graph.inputs import Ints
 from gatas.inference.embed import as_view
 from gatas.inference.files import TABLES, Progress, check_suffix, counted, write_tables
 from gatas.inference.ids import names_of, nodes_of
-from gatas.inference.view import BATCH_SIZE, View, all_nodes, batches
+from gatas.inference.view import BATCH_SIZE, View, all_nodes
 from gatas.tasks import Model, NodeClassifier
 
 
@@ -60,7 +60,7 @@ def write_predictions(
     check_classifies(view.model)
     check_suffix(path, TABLES)
     nodes = all_nodes(view.graph) if ids is None else nodes_of(view.graph, ids)
-    tables = (predict_nodes(view, batch).table() for batch in batches(nodes))
+    tables = (predict_nodes(view, batch).table() for batch in view.batches(nodes))
     write_tables(path, predict_nodes(view, nodes[:0]).table().schema, counted(tables, len(nodes), progress))
     return len(nodes)
 
@@ -73,7 +73,7 @@ def check_classifies(model: Model) -> None:
 
 def predict_nodes(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> Prediction:
     """The same by their numbers."""
-    found = [_probabilities(view, batch) for batch in batches(nodes, batch_size)]
+    found = [_probabilities(view, batch) for batch in view.batches(nodes, batch_size)]
     several = view.model.task == "multi-label node classification"
     together = np.concatenate(found) if found else np.empty((0, len(view.model.names)), np.float32)
     return Prediction(names_of(view.graph, nodes), view.model.names, together, several)

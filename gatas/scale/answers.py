@@ -30,6 +30,7 @@ from gatas.training import load_config
 from gatas.training.folder import assembled, read_run, trained_on
 from gatas.training.loop import chosen_device
 from gatas.transitions import OnDemand
+from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.prepared import Prepared, prepared
 
 NEIGHBOUR_SECONDS = 8e-6
@@ -146,8 +147,9 @@ def _view(task: AnswersTask, folder: Path, key: str, threads: int) -> View:
     plan, graph = open_store(folder / "plan", "plan"), Graph.open(task.graph)
     about, weights = read_run(Path(task.run))
     dataset = _dataset(Path(task.graph), graph, about)
-    model = assembled(Path(task.run), about, weights, dataset, Prepared(graph, plan, threads))
-    return View(model.to(chosen_device(task.device)))
+    device, source = chosen_device(task.device), Prepared(graph, plan, threads)
+    rows = ReadAhead(source) if device.type == "cuda" else source  # processors would be taken from what is at work
+    return View(assembled(Path(task.run), about, weights, dataset, rows).to(device))
 
 
 def _predictions(graph: Graph, plan: Store, nodes: Ints, rows: NDArray[np.float32]) -> Any:

@@ -93,7 +93,7 @@ class Model(Learnable):
 
     def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
         if isinstance(self.transitions, ReadAhead):
-            self.transitions.ahead(batch["target"])
+            self.transitions.ahead(batch["target"].cpu())
 
     def _make_head(self) -> nn.Module:
         raise NotImplementedError

@@ -30,9 +30,10 @@ class ReadAhead:
         return self.source.setting
 
     def ahead(self, targets: Any) -> None:
-        """Make the rows of these targets, each once and in ascending order, in the background."""
-        wanted = np.unique(np.asarray(targets.cpu()))
-        self._keep(wanted.tobytes(), self._pool.submit(self._made, wanted))
+        """Make the rows of these targets, each once and in ascending order, in the background, unless they are at hand."""
+        wanted = np.unique(np.asarray(targets))
+        if wanted.tobytes() not in self._waiting:
+            self._keep(wanted.tobytes(), self._pool.submit(self._made, wanted))
 
     def row(self, target: int) -> Row:
         """The candidates of one node."""

@@ -14,6 +14,7 @@ from gatas.datasets.ingest import ingest
 from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GraphError, TransitionError
 from gatas.graph import Graph
+from gatas.inference.embed import embed
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.nodes import NodeTask
 from gatas.training import Config, fit_many, load, load_config
@@ -67,6 +68,22 @@ def test_reading_ahead_changes_nothing(data, monkeypatch):
     assert asked
     monkeypatch.setattr("gatas.tasks.model.Model.look_ahead", Learnable.look_ahead)
     assert same(ahead, weights(trained(data)))
+
+
+def test_embeddings_read_ahead_are_the_same_and_rows_made_once(data, monkeypatch):
+    run = trained(data)[0]
+    model, made, asked = run.model, ReadAhead._made, []
+
+    def counted(self, wanted):
+        asked.append(wanted)
+        return made(self, wanted)
+
+    monkeypatch.setattr(ReadAhead, "_made", counted)
+    model.answer_draws = 3
+    ahead = embed(model, range(600), batch_size=64)
+    assert [len(wanted) for wanted in asked] == [64] * 9 + [24]  # once for three draws, and by nobody else
+    model.sampler.transitions = model.transitions.source
+    assert embed(model, range(600), batch_size=64).tobytes() == ahead.tobytes()
 
 
 def test_stored_transitions_serve_as_well(data, tmp_path):
