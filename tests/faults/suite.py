@@ -82,6 +82,10 @@ class Trial:
     def lost(self) -> int:
         return bytes_lost(self.undisturbed.content, content_of(self.disk / self.job.out))
 
+    def had_ended(self) -> bool:
+        """Whether all is written and what it would go on from is gone: it is done, as any that is not killed."""
+        return not (self.disk / self.job.state).exists() and self.lost() == 0
+
     def left_over(self) -> list[str]:
         return [path.name for path in self.disk.rglob("*") if ".tmp" in path.name]
 
@@ -95,7 +99,8 @@ def kill_at_random(trial: Trial) -> tuple[int, str] | None:
     if child.exitcode is not None:
         return None
     child.kill()
-    return ended(child, trial.folder / "log")
+    end = ended(child, trial.folder / "log")
+    return None if trial.had_ended() else end
 
 
 def kill_writing(trial: Trial) -> tuple[int, str] | None:
