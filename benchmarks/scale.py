@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import FOLDER
-from benchmarks.scale_report import write_report
+from benchmarks.report import FOLDER, how_made
+from benchmarks.scale_report import installed, write_report
 from benchmarks.watching import Row, size_of, watch
 
 STAGES = ("generate", "ingest", "transitions", "train", "embed")
@@ -164,7 +164,7 @@ def main() -> None:
     path = given.to or FOLDER / f"{datetime.now(UTC):%Y-%m-%d}-scale{'-gpu' if given.device == 'cuda' else ''}.json"
     settings = {"device": given.device, "degree": DEGREE, "exponent": given.exponent, "labelled": LABELLED}
     settings |= {"model": MODEL, "training": TRAINING}
-    content = json.loads(path.read_text()) if path.exists() else {**settings, "rows": []}
+    content = json.loads(path.read_text()) if path.exists() else {"made": how_made(installed()), **settings, "rows": []}
     if any(content.get(name) != value for name, value in settings.items()):
         sys.exit(f"{path} was measured with other settings. Choose another with --to, or remove it.")
 

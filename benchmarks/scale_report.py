@@ -55,9 +55,12 @@ def rates(rows: list[Row], engines: tuple[str, ...] = ENGINES) -> dict[str, Rate
     return found
 
 
+def installed() -> list[str]:
+    return [name for name in PACKAGES if find_spec(name)]
+
+
 def write_report(content: dict[str, Any], path: Path) -> None:
-    installed = [name for name in PACKAGES if find_spec(name)]
-    report = Report("scale", "Ingest, transitions, training and embeddings as graphs grow", installed)
+    report = Report("scale", "Ingest, transitions, training and embeddings as graphs grow", installed(), content.get("made"))
     add_settings(report, content)
     for note in content.get("notes", ()):
         report.add(f"\n{note}")
@@ -95,7 +98,7 @@ def add_settings(report: Report, content: dict[str, Any]) -> None:
         f"{content['exponent']:g}; 32 features. C = {model['num_steps']}, `max_candidates` {model['max_candidates']}, "
         f"S = {model['sample_size']}, K = {model['num_heads']}; {training['epochs']} epoch of {content['labelled']:,} labelled "
         f"nodes (of 10⁵ nodes: 90,000) in batches of {training['batch_size']}, with 1,000 nodes to validate and 1,000 to test; "
-        "rows of transitions are made for each batch. Ingest within 2 GB. Two workers for `pool` and `ray`, two threads for "
+        "rows of transitions are made for each batch. Ingest within 2 GB. Two workers for `pool` and `ray`, all cores for "
         f"`serial`. Device of training and embeddings: {content['device']}."
     )
     report.add(
