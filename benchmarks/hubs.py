@@ -10,6 +10,7 @@ import argparse
 import statistics
 import sys
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -57,6 +58,7 @@ def main() -> None:
     arguments.add_argument("--caps", default=CAPS)
     arguments.add_argument("--set", action="append", default=[], help="a setting of the recipes, as training.epochs=200")
     arguments.add_argument("--device", default="auto")
+    arguments.add_argument("--to", type=Path, help="the report; else a dated file beside this one")
     given = arguments.parse_args()
     caps = [Limits.parsed(text) for text in given.caps.split(",")]
     report = Report("hubs", "What do hubs cost, and what do caps on candidates?", ("torch", "numba", "numpy"))
@@ -65,7 +67,7 @@ def main() -> None:
         measure_hub(report, given.hub, caps)
     for name in filter(None, given.data.split(",")):
         measure_accuracy(report, name, caps, given)
-    report.write()
+    report.write(given.to)
 
 
 def measure_hub(report: Report, degree: int, caps: list[Limits]) -> None:
