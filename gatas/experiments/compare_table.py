@@ -15,7 +15,7 @@ from gatas.tasks.links import GATNE_TYPES
 COSTS = ("parameters", "s / epoch", "s to best", "peak memory", "s / 1,000 targets")
 NOTE = (
     "Mean ± standard deviation over seeds, in percent; the difference is paired by seed. Seconds are the share of one seed "
-    "where several are trained as one program; memory is that of the whole program, with how many seeds it trained."
+    "where several are trained as one program; memory is that of the largest program, with how many seeds it trained."
 )
 CUT = "Cut: ended by a limit (`--epochs`, `--max-seconds`) where training would have gone on. The best epoch until then counts."
 
@@ -114,7 +114,7 @@ def side_by_side(columns: Mapping[str, Mapping[str, dict[str, Any]]], metrics: M
     rows = [" | ".join([f"| {model}", *(cell(column, model) for column in measured)]) + " |" for model in models]
     head = " | ".join(["| model", *measured]) + " |", "|---" * (len(measured) + 1) + "|"
     said = f"Mean ± standard deviation over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds, in percent."
-    return "\n".join([*head, *rows, "", said, *(["† Some seeds, or all, were cut before they had ended."] if cut else []), ""])
+    return "\n".join([*head, *rows, "", said, *(["† Some seeds, or all, were stopped by a limit of time or epochs."] if cut else []), ""])
 
 
 def own_name(model: str, result: dict[str, Any]) -> str:
@@ -154,21 +154,22 @@ def row(model: str, result: dict[str, Any], metrics: Sequence[str], ours: dict[i
         *(f"{statistics.fmean(own.values()):.2f} ± {spread(list(own.values())):.2f}" for own in measured),
         seeds_of(result["runs"]),
         "–" if model == OURS else difference(measured[0], ours),
-        *costs(result["runs"], result["sessions"][-1]),
+        *costs(result["runs"], result["sessions"]),
     ]
     return " | ".join([f"| {model}", *cells]) + " |"
 
 
-def costs(runs: Sequence[dict[str, Any]], session: Mapping[str, Any]) -> list[str]:
-    """What `reproduce` has made has none."""
-    if "parameters" not in session:
+def costs(runs: Sequence[dict[str, Any]], sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of several programs the largest memory and the median time; what `reproduce` has made has neither."""
+    largest = max(sessions, key=lambda session: session.get("peak_bytes", 0))
+    if "parameters" not in largest:
         return ["–"] * len(COSTS)
     return [
-        f"{session['parameters']:,}",
+        f"{largest['parameters']:,}",
         f"{statistics.median(run['seconds_per_epoch'] for run in runs):.3g}",
         f"{statistics.median(run['seconds_to_best'] for run in runs):.3g}",
-        f"{readable(session['peak_bytes'])} ({len(session['seeds'])})",
-        f"{session['seconds_for_1000']:.3g}",
+        f"{readable(largest['peak_bytes'])} ({len(largest['seeds'])})",
+        f"{statistics.median(session['seconds_for_1000'] for session in sessions):.3g}",
     ]
 
 
