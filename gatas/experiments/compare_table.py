@@ -114,7 +114,8 @@ def side_by_side(columns: Mapping[str, Mapping[str, dict[str, Any]]], metrics: M
     rows = [" | ".join([f"| {model}", *(cell(column, model) for column in measured)]) + " |" for model in models]
     head = " | ".join(["| model", *measured]) + " |", "|---" * (len(measured) + 1) + "|"
     said = f"Mean ± standard deviation over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds, in percent."
-    return "\n".join([*head, *rows, "", said, *(["† Some seeds, or all, were stopped by a limit of time or epochs."] if cut else []), ""])
+    marked = ["† Some seeds, or all, were stopped by a limit of time or epochs."] if cut else []
+    return "\n".join([*head, *rows, "", said, *marked, ""])
 
 
 def own_name(model: str, result: dict[str, Any]) -> str:
