@@ -32,7 +32,8 @@ class ReadAhead:
     def ahead(self, targets: Any) -> None:
         """Make the rows of these targets, each once and in ascending order, in the background, unless they are at hand."""
         wanted = np.unique(np.asarray(targets))
-        if wanted.tobytes() not in self._waiting:
+        known = self._waiting.get(wanted.tobytes())
+        if known is None or (known.done() and known.exception() is not None):
             self._keep(wanted.tobytes(), self._pool.submit(self._made, wanted))
 
     def row(self, target: int) -> Row:

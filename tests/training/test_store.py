@@ -86,6 +86,17 @@ def test_embeddings_read_ahead_are_the_same_and_rows_made_once(data, monkeypatch
     assert embed(model, range(600), batch_size=64).tobytes() == ahead.tobytes()
 
 
+def test_rows_that_could_not_be_made_ahead_are_tried_again(data, monkeypatch):
+    source = ReadAhead(OnDemand(Graph.open(data / "store"), 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(OnDemand, "rows", lambda self, targets: (_ for _ in ()).throw(MemoryError))
+        source.ahead([3, 4])
+        with pytest.raises(MemoryError):
+            source.rows([3, 4])
+    source.ahead([3, 4])
+    assert source.rows([3, 4]).num_rows == 2
+
+
 def test_stored_transitions_serve_as_well(data, tmp_path):
     Transitions.build(Graph.open(data / "store"), 2, max_candidates=16).save(tmp_path / "table")
     stored = trained(data, transitions=tmp_path / "table")
