@@ -145,7 +145,7 @@ def test_a_process_is_ended_when_its_time_or_memory_is_over():
     assert not active_children()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_process_that_lasts_measures_one_cell_after_another_until_it_is_killed():
     with peers.Worker("cpu", 2**33) as worker:
         worker.lasts = True  # as on a GPU
