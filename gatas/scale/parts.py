@@ -49,7 +49,8 @@ def equal_work(work: NDArray[Any], num_parts: int, multiple: int) -> Ints:
     wanted = np.linspace(0, done[-1], min(num_parts, len(blocks)) + 1)[1:-1]
     cuts = 1 + np.searchsorted(done, wanted)
     nearer = (cuts > 1) & (wanted - done[np.maximum(cuts - 2, 0)] < done[cuts - 1] - wanted)
-    edges: Ints = np.unique(np.concatenate([[0], (cuts - nearer) * multiple, [len(work)]]))
+    inner = np.minimum((cuts - nearer) * multiple, len(work))  # the last block may be a part of one
+    edges: Ints = np.unique(np.concatenate([[0], inner, [len(work)]]))
     return edges
 
 

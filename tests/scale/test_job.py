@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gatas.errors import GatasError, JobError
@@ -27,6 +27,7 @@ FOURTH = "0000000015-0000000020"
     num_parts=st.integers(1, 20),
     multiple=st.integers(1, 9),
 )
+@example(work=[0.0, 0.0, 0.0, 1.0], num_parts=2, multiple=3)
 def test_cuts_are_multiples_from_first_to_last_node(work, num_parts, multiple):
     cuts = equal_work(np.array(work), num_parts, multiple)
     assert cuts[0] == 0 and cuts[-1] == len(work) and (np.diff(cuts) > 0).all()

@@ -11,7 +11,7 @@ import pytest
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "NUMBA_THREADING_LAYER": "workqueue"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_training_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
     root = Path(__file__).parents[2]
     done = subprocess.run(
