@@ -39,7 +39,9 @@ def embed(
     new_nodes: Path | None = NewNodesOption,
     new_edges: Path | None = NewEdgesOption,
     new_embeddings: Rule = NewEmbeddingsOption,
-    batch_size: int = typer.Option(256, "--batch-size", min=1, help="Nodes at a time; changes memory, not vectors."),
+    batch_size: int | None = typer.Option(
+        None, "--batch-size", min=1, help="Nodes at a time, 256 on a CPU, 1,024 on a GPU; changes memory, not vectors."
+    ),
     data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
     engine: EngineName | None = EngineOption,

@@ -118,7 +118,7 @@ def answer_all(
     job: Path | None,
     data_dir: Path | None,
     device: str,
-    batch_size: int = 256,
+    batch_size: int | None = None,
 ) -> dict[str, Any]:
     """What a run's model says of all nodes."""
     from gatas.scale.answers import AnswersTask, check_classifies, store_data

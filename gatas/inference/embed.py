@@ -15,7 +15,7 @@ from gatas.graph.inputs import Ints
 from gatas.graph.saved import graph_fingerprint
 from gatas.inference.files import Progress, check_suffix, counted, write_matrix, write_tables
 from gatas.inference.ids import names_of, nodes_of
-from gatas.inference.view import BATCH_SIZE, View, all_nodes
+from gatas.inference.view import View, all_nodes
 from gatas.tasks import Model
 
 SUFFIXES = (".parquet", ".npy")
@@ -23,7 +23,7 @@ FINGERPRINT = "gatas.model"
 """Under which a Parquet file's schema holds it too."""
 
 
-def embed(asked: Model | View, ids: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
+def embed(asked: Model | View, ids: Any, *, batch_size: int | None = None) -> NDArray[np.float32]:
     """(n, K·F'') representations of nodes by their ids: the same for a node alone and among any others."""
     view = as_view(asked)
     return embed_nodes(view, nodes_of(view.graph, ids), batch_size)
@@ -36,7 +36,7 @@ def embed_all(asked: Model | View, *, progress: Progress = lambda share: None) -
     return np.concatenate(list(counted(rows, view.graph.num_nodes, progress)))
 
 
-def embed_nodes(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
+def embed_nodes(view: View, nodes: Ints, batch_size: int | None = None) -> NDArray[np.float32]:
     """The same by their numbers."""
     found = [_embedded(view, batch) for batch in view.batches(nodes, batch_size)]
     return np.concatenate(found) if found else np.empty((0, view.model.encoder.output_size), np.float32)
@@ -47,7 +47,7 @@ def write_embeddings(
     path: str | Path,
     ids: Any = None,
     *,
-    batch_size: int = BATCH_SIZE,
+    batch_size: int | None = None,
     progress: Progress = lambda share: None,
 ) -> int:
     """Write the representations of all nodes, or of some, as they are made; gives their number.

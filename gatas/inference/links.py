@@ -14,7 +14,7 @@ from gatas.graph.inputs import Ints
 from gatas.inference.embed import as_view
 from gatas.inference.files import Progress
 from gatas.inference.ids import names_of, nodes_of, types_of
-from gatas.inference.view import View, all_nodes, batches
+from gatas.inference.view import View, all_nodes
 from gatas.tasks import LinkPredictor, Model
 
 PAIRS = 8192
@@ -84,7 +84,7 @@ def likeliest_targets(
     known = [_known_targets(view, node, kind) for node in source]
     own = [_represented(view, source, draw) for draw in view.draws]
     best = [(np.empty(0, np.int64), np.empty(0))] * len(source)
-    for batch in batches(everyone := all_nodes(view.graph)):
+    for batch in view.batches(everyone := all_nodes(view.graph)):
         seen = [view.represent(batch, draw) for draw in view.draws]
         kinds = torch.full((len(batch),), kind, device=view.device)
         for row in range(len(source)):
@@ -122,7 +122,7 @@ def _known_targets(view: View, node: int, kind: int) -> Ints:
 def _represented(view: View, nodes: Ints, draw: int, progress: Progress = lambda share: None) -> Tensor:
     """(n, K·F'') float64 of all nodes at once."""
     parts = []
-    for batch in batches(nodes):
+    for batch in view.batches(nodes):
         parts.append(view.represent(batch, draw))
         progress(sum(map(len, parts)) / len(nodes))
     return torch.cat(parts) if parts else torch.empty(0, view.model.encoder.output_size, dtype=torch.float64)

@@ -21,7 +21,7 @@ from gatas.graph.tables import Table, ids_of, numbers_of
 from gatas.inference.columns import encoded_rows, features_of, is_raw, read_links, read_people
 from gatas.inference.embed import embed_nodes
 from gatas.inference.ids import listed, names_of, nodes_of, types_of
-from gatas.inference.view import NodeRows, View, batches, part_of, parts_of
+from gatas.inference.view import NodeRows, View, part_of, parts_of
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.tasks import Model
 from gatas.transitions import Nearby
@@ -205,7 +205,7 @@ def _embeddings(view: View, rule: Rule) -> Tensor | None:
     if rule == "zeros":
         return rows
     done = 0
-    for batch in batches(new_nodes(view)):
+    for batch in view.batches(new_nodes(view)):
         drawn = view.sampler(torch.from_numpy(batch).to(view.device), draw=-1, mode=view.model.answer_mode)
         for part in parts_of(drawn.mask):
             means = _mean_of_old(part_of(drawn, part), weight)

@@ -14,7 +14,7 @@ from gatas.graph.inputs import Ints
 from gatas.inference.embed import as_view
 from gatas.inference.files import TABLES, Progress, check_suffix, counted, write_tables
 from gatas.inference.ids import names_of, nodes_of
-from gatas.inference.view import BATCH_SIZE, View, all_nodes
+from gatas.inference.view import View, all_nodes
 from gatas.tasks import Model, NodeClassifier
 
 
@@ -45,7 +45,7 @@ class Prediction:
         return pa.table({**columns, **chances})
 
 
-def predict(asked: Model | View, ids: Any, *, batch_size: int = BATCH_SIZE) -> Prediction:
+def predict(asked: Model | View, ids: Any, *, batch_size: int | None = None) -> Prediction:
     """Classes and their probabilities, of nodes by their ids."""
     view = as_view(asked)
     check_classifies(view.model)
@@ -71,7 +71,7 @@ def check_classifies(model: Model) -> None:
         raise GatasError("the model predicts links, not classes of nodes. Ask for links: predict_links, --pairs or --source.")
 
 
-def predict_nodes(view: View, nodes: Ints, batch_size: int = BATCH_SIZE) -> Prediction:
+def predict_nodes(view: View, nodes: Ints, batch_size: int | None = None) -> Prediction:
     """The same by their numbers."""
     found = [_probabilities(view, batch) for batch in view.batches(nodes, batch_size)]
     several = view.model.task == "multi-label node classification"

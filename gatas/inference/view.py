@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from gatas.inference import Explanation
     from gatas.inference.predict import Prediction
 
-BATCH_SIZE = 256
-SLOTS = 50_000
+BATCH_SIZE, GPU_BATCH_SIZE = 256, 1024
+"""Nodes at a time. A GPU waits for the host to begin each operation, however little is in it."""
+SLOTS = 1 << 16
 """Neighbours that are looked at together, about: what memory is needed for."""
 EMBEDDINGS = "inputs.embeddings.weight"
 
@@ -63,9 +64,10 @@ class View:
         found = [self.encoded(targets[part], part_of(neighbourhood, part)) for part in parts_of(neighbourhood.mask)]
         return torch.cat(found) if found else torch.empty(0, self.model.encoder.output_size, dtype=torch.float64)
 
-    def batches(self, nodes: Ints, batch_size: int = BATCH_SIZE) -> Iterator[Ints]:
+    def batches(self, nodes: Ints, batch_size: int | None = None) -> Iterator[Ints]:
         """So many nodes at a time, in their order. Where rows can be made ahead, those of the next are, in the meantime."""
-        source, cut = self.sampler.transitions, list(batches(nodes, batch_size))
+        size = batch_size or batch_size_on(self.device.type)
+        source, cut = self.sampler.transitions, list(batches(nodes, size))
         for number, batch in enumerate(cut):
             if isinstance(source, ReadAhead):
                 for told in cut[number : number + 2]:
@@ -125,7 +127,12 @@ class View:
         )
 
 
-def batches(nodes: Ints, batch_size: int = BATCH_SIZE) -> Iterator[Ints]:
+def batch_size_on(device: str) -> int:
+    """Where no other is asked for."""
+    return BATCH_SIZE if device == "cpu" else GPU_BATCH_SIZE
+
+
+def batches(nodes: Ints, batch_size: int) -> Iterator[Ints]:
     """So many nodes at a time, in their order."""
     for start in range(0, len(nodes), batch_size):
         yield nodes[start : start + batch_size]

@@ -60,7 +60,7 @@ def draw_triton(
     return out_node, out_path, out_step, out_log, out_mask
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["batch_size", "num_rows", "beyond"])  # they change with every batch of rows on demand
 def draw_row(
     depth_logits, seed, draw, targets, positions, indptr, node, path, probability,
     out_node, out_path, out_step, out_log, out_mask, scratch, batch_size, num_rows, sample_size, beyond,

@@ -21,7 +21,7 @@ from gatas.inference.embed import embed_nodes, embedding_schema, embedding_table
 from gatas.inference.files import write_matrix, write_tables
 from gatas.inference.ids import names_of
 from gatas.inference.predict import Prediction, predict_nodes
-from gatas.inference.view import BATCH_SIZE, View, batches
+from gatas.inference.view import View, batch_size_on, batches
 from gatas.nn.ablations import ABLATIONS
 from gatas.scale.job import Job, Outline
 from gatas.scale.parts import Arrays, Part
@@ -44,12 +44,17 @@ class AnswersTask:
     asked: Literal["embeddings", "predictions"]
     run: str
     graph: str
-    batch_size: int = BATCH_SIZE
+    batch_size: int | None = None
     device: str = "cpu"
 
     @property
     def name(self) -> str:
         return self.asked
+
+    @property
+    def whole_batch(self) -> int:
+        """Parts are of so many nodes, or several times that many: the batches of one process."""
+        return self.batch_size or batch_size_on(self.device)
 
     def identity(self) -> dict[str, Any]:
         names = ("about.json", "config.yaml", "weights.safetensors")
@@ -74,7 +79,7 @@ class AnswersTask:
         parameters |= {"model": model_fingerprint(view.model, about["graph"]), "size": size, "about": about}
         neighbours = np.minimum(np.sum(source.walks, axis=0), config.sample_size)
         seconds = row_seconds(source) + NEIGHBOUR_SECONDS * neighbours
-        return Outline(seconds, 4.0 * size * graph.num_nodes, self.batch_size, arrays, parameters)
+        return Outline(seconds, 4.0 * size * graph.num_nodes, self.whole_batch, arrays, parameters)
 
     def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
         view, nodes = _view(self, job.folder, job.key, threads), np.arange(part.first, part.last)
@@ -102,9 +107,9 @@ class AnswersTask:
         return {"nodes": graph.num_nodes, "size": size, "model": model}
 
     def _batches(self, job: Job) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
-        """Nodes and their rows, in the batches of one process: parts are of whole ones."""
+        """Nodes and their rows, in the batches of one process."""
         for part, store in zip(job.parts, job.stores, strict=True):
-            for nodes in batches(np.arange(part.first, part.last), self.batch_size):
+            for nodes in batches(np.arange(part.first, part.last), self.whole_batch):
                 yield nodes, np.array(store.array("rows")[nodes[0] - part.first : nodes[-1] + 1 - part.first])
 
 

@@ -3,8 +3,10 @@
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -100,6 +102,7 @@ class Builder:
         self.num_threads = num_threads or available_threads()
         self.path_dtype = path_dtype(graph.num_relations, walks.num_steps)
         self.adjacency = adjacency or adjacency_in_runs(graph, walks.kind, scratch)
+        self._spare: list[kernels.Workspace] = []
 
     def rows(self, targets: Ints, cost: Cost, progress: Progress | None = None) -> Rows:
         """Count, allocate, fill. Refuses what would not fit, before and after counting."""
@@ -119,7 +122,8 @@ class Builder:
 
         def count(first: int, last: int) -> None:
             wanted, out = targets[first:last], counts[first:last]
-            kernels.count_rows(self.adjacency, self._workspace(), wanted, num_steps, self.max_degree, out)
+            with self._workspace() as workspace:
+                kernels.count_rows(self.adjacency, workspace, wanted, num_steps, self.max_degree, out)
 
         self._run(count, blocks, lambda share: report(0.4 * share))
         kept = np.minimum(counts, self.caps)
@@ -136,19 +140,20 @@ class Builder:
         )
 
         def fill(first: int, last: int) -> None:
-            kernels.fill_rows(
-                self.adjacency,
-                self._workspace(),
-                targets[first:last],
-                num_steps,
-                self.max_degree,
-                self.caps,
-                indptr[first * (num_steps + 1) :],
-                rows.node,
-                rows.path,
-                rows.probability,
-                rows.dropped_mass[first:last],
-            )
+            with self._workspace() as workspace:
+                kernels.fill_rows(
+                    self.adjacency,
+                    workspace,
+                    targets[first:last],
+                    num_steps,
+                    self.max_degree,
+                    self.caps,
+                    indptr[first * (num_steps + 1) :],
+                    rows.node,
+                    rows.path,
+                    rows.probability,
+                    rows.dropped_mass[first:last],
+                )
 
         self._run(fill, blocks, lambda share: report(0.4 + 0.6 * share))
         return rows
@@ -159,17 +164,29 @@ class Builder:
                 work(*block)
                 report(done / len(blocks))
             return
-        with ThreadPoolExecutor(self.num_threads) as pool:
-            waiting = [pool.submit(work, *block) for block in blocks]
-            try:
-                for done, block_done in enumerate(as_completed(waiting), 1):
-                    block_done.result()
-                    report(done / len(blocks))
-            except BaseException:  # Ctrl-C among them: what has not begun never does
-                pool.shutdown(cancel_futures=True)
-                raise
+        pool = _pool(self.num_threads, os.getpid())
+        waiting = [pool.submit(work, *block) for block in blocks]
+        try:
+            for done, block_done in enumerate(as_completed(waiting), 1):
+                block_done.result()
+                report(done / len(blocks))
+        except BaseException:  # Ctrl-C among them: what has not begun never does
+            for not_begun in waiting:
+                not_begun.cancel()
+            wait(waiting)
+            raise
 
-    def _workspace(self) -> kernels.Workspace:
+    @contextmanager
+    def _workspace(self) -> Iterator[kernels.Workspace]:
+        """One that no other thread has; kept for later blocks, unless an error may have left marks in it."""
+        try:
+            workspace = self._spare.pop()
+        except IndexError:
+            workspace = self._new_workspace()
+        yield workspace
+        self._spare.append(workspace)
+
+    def _new_workspace(self) -> kernels.Workspace:
         num_nodes, num_types = self.graph.num_nodes, self.graph.num_edge_types
         node_words, type_words = num_nodes // kernels.WORD + 1, num_types // kernels.WORD + 1
         node_words = -(-node_words // kernels.WORD) * kernels.WORD  # whole words of `met_words`, which may all be marked
@@ -186,6 +203,12 @@ class Builder:
             type_words=np.zeros(type_words // kernels.WORD + 1, np.uint64),
             first_run=np.empty(num_types, np.int64),
         )
+
+
+@lru_cache(maxsize=2)
+def _pool(num_threads: int, process: int) -> ThreadPoolExecutor:
+    """Threads that stay: to start them for every batch takes longer than its rows. A forked process has its own."""
+    return ThreadPoolExecutor(num_threads, thread_name_prefix="rows")
 
 
 def adjacency_in_runs(graph: Graph, kind: Kind, scratch: Path | None = None) -> kernels.Adjacency:

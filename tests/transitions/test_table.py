@@ -1,5 +1,7 @@
 import hashlib
 import json
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from gatas.errors import StoreError, TransitionError
 from gatas.graph import Graph
-from gatas.transitions import OnDemand, Transitions
+from gatas.transitions import OnDemand, Transitions, build
 from tests.transitions.oracles import entries, one_table, same_bytes
 from tests.transitions.test_properties import random_graph
 
@@ -170,16 +172,58 @@ def test_progress_ends_at_one_and_never_falls(graph):
     assert seen == sorted(seen) and seen[-1] == 1.0
 
 
-def test_an_interrupted_build_stops_and_leaves_no_thread(graph):
-    import threading
+def test_an_interrupted_build_begins_nothing_more_and_the_next_one_is_whole(graph, table, monkeypatch):
+    monkeypatch.setattr(build, "SMALL_WALKS", 100)
+    begun: list[int] = []
+    count_rows = build.kernels.count_rows
+
+    def counted(*arguments) -> None:
+        begun.append(1)
+        count_rows(*arguments)
 
     def interrupt(share: float) -> None:
         raise KeyboardInterrupt
 
-    before = threading.active_count()
+    monkeypatch.setattr(build.kernels, "count_rows", counted)
     with pytest.raises(KeyboardInterrupt):
         Transitions.build(graph, 2, num_threads=2, progress=interrupt)
-    assert threading.active_count() == before
+    at_the_end = len(begun)
+    assert np.array_equal(Transitions.build(graph, 2, num_threads=2).shards[0].probability, table.shards[0].probability)
+    assert len(begun) - at_the_end > at_the_end  # the blocks of a whole build
+
+
+def test_an_error_leaves_no_marks_for_later_rows(graph, table, monkeypatch):
+    source = OnDemand(graph, 2, num_threads=1)
+    fill_rows = build.kernels.fill_rows
+
+    def breaks(adjacency, workspace, *arguments) -> None:
+        workspace.seen[:] = 2**64 - 1
+        raise MemoryError
+
+    source.rows([0])
+    monkeypatch.setattr(build.kernels, "fill_rows", breaks)
+    with pytest.raises(MemoryError):
+        source.rows([1])
+    monkeypatch.setattr(build.kernels, "fill_rows", fill_rows)
+    assert np.array_equal(source.row(1).probability, table.row(1).probability)
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    program = """
+import os, sys
+import numpy as np
+from gatas.transitions import OnDemand, build
+from tests.transitions.test_properties import random_graph
+
+build.SMALL_WALKS = 100
+source = OnDemand(random_graph(300, 1_200, 2, seed=1, inverse=True), 2, num_threads=2)
+before = source.rows(np.arange(300)).probability
+child = os.fork()
+if not child:
+    os._exit(0 if np.array_equal(source.rows(np.arange(300)).probability, before) else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=120, check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
