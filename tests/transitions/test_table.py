@@ -9,7 +9,7 @@ import pytest
 
 from gatas.errors import StoreError, TransitionError
 from gatas.graph import Graph
-from gatas.transitions import OnDemand, Transitions, build
+from gatas.transitions import OnDemand, Transitions, build, kernels
 from tests.transitions.oracles import entries, one_table, same_bytes
 from tests.transitions.test_properties import random_graph
 
@@ -175,7 +175,7 @@ def test_progress_ends_at_one_and_never_falls(graph):
 def test_an_interrupted_build_begins_nothing_more_and_the_next_one_is_whole(graph, table, monkeypatch):
     monkeypatch.setattr(build, "SMALL_WALKS", 100)
     begun: list[int] = []
-    count_rows = build.kernels.count_rows
+    count_rows = kernels.count_rows
 
     def counted(*arguments) -> None:
         begun.append(1)
@@ -184,7 +184,7 @@ def test_an_interrupted_build_begins_nothing_more_and_the_next_one_is_whole(grap
     def interrupt(share: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(build.kernels, "count_rows", counted)
+    monkeypatch.setattr(kernels, "count_rows", counted)
     with pytest.raises(KeyboardInterrupt):
         Transitions.build(graph, 2, num_threads=2, progress=interrupt)
     at_the_end = len(begun)
@@ -194,17 +194,17 @@ def test_an_interrupted_build_begins_nothing_more_and_the_next_one_is_whole(grap
 
 def test_an_error_leaves_no_marks_for_later_rows(graph, table, monkeypatch):
     source = OnDemand(graph, 2, num_threads=1)
-    fill_rows = build.kernels.fill_rows
+    fill_rows = kernels.fill_rows
 
     def breaks(adjacency, workspace, *arguments) -> None:
         workspace.seen[:] = 2**64 - 1
         raise MemoryError
 
     source.rows([0])
-    monkeypatch.setattr(build.kernels, "fill_rows", breaks)
+    monkeypatch.setattr(kernels, "fill_rows", breaks)
     with pytest.raises(MemoryError):
         source.rows([1])
-    monkeypatch.setattr(build.kernels, "fill_rows", fill_rows)
+    monkeypatch.setattr(kernels, "fill_rows", fill_rows)
     assert np.array_equal(source.row(1).probability, table.row(1).probability)
 
 
