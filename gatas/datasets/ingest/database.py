@@ -16,6 +16,9 @@ OUTSIDE = 220 << 20
 LEAST = 300 << 20
 """Bytes that an ingest needs at least."""
 
+NODE_BYTES = 60
+"""What is held of each node of a table, about: label, split, type, and copies in hand."""
+
 
 def database_memory(memory: int) -> int:
     """What DuckDB may take of all that the process may."""
@@ -51,6 +54,11 @@ def connected(memory: int, threads: int, spill: Path) -> Iterator["duckdb.DuckDB
         ) from None
     finally:
         connection.close()
+
+
+def leave_room(connection: "duckdb.DuckDBPyConnection", memory: int, num_nodes: int) -> None:
+    """From here on nodes are in memory beside the database."""
+    connection.execute(f"SET memory_limit = '{database_memory(max(LEAST, memory - NODE_BYTES * num_nodes))}B'")
 
 
 def parquet(*paths: Path) -> str:

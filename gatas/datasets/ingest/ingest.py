@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from gatas.datasets.config import DataConfig
-from gatas.datasets.ingest.database import connected, database_memory, parquet
+from gatas.datasets.ingest.database import connected, database_memory, leave_room, parquet
 from gatas.datasets.ingest.edge_files import check_alike, copy_file, listed_files
 from gatas.datasets.ingest.faults import ColumnFacts, Faults, are_integers, refuse, refuse_decimals
 from gatas.datasets.ingest.node_files import NodeFiles, open_nodes, read_known, write_features
@@ -80,7 +80,7 @@ def ingest(
     try:
         with working_beside(out, job) as work:
             with connected(memory, threads, work.spill) as connection:
-                graph = _Ingest(work, connection, config, files, progress).graph(node_files)
+                graph = _Ingest(work, connection, config, files, memory, progress).graph(node_files)
             progress("store", 0.0)
             graph.save(out)
             del graph
@@ -100,9 +100,11 @@ class _Ingest:
         connection: "duckdb.DuckDBPyConnection",
         config: DataConfig,
         files: list[Path],
+        memory: int,
         progress: Progress,
     ) -> None:
-        self.work, self.connection, self.config, self.files, self.progress = work, connection, config, files, progress
+        self.work, self.connection, self.config, self.files = work, connection, config, files
+        self.memory, self.progress = memory, progress
 
     def graph(self, node_files: list[Path]) -> Graph:
         """The graph, with all that is large mapped from files."""
@@ -111,6 +113,7 @@ class _Ingest:
         edges = self.decided(edges, facts, people)
         types_folder, types = self.types(edges)
         names, found = self.names(edges, people)
+        leave_room(self.connection, self.memory, found["num_nodes"] if people is not None else 0)
         numbered = self.numbered(edges, types_folder if types else None, names, found, people)
         nodes, graph_id = self.nodes(people, found["num_nodes"])
         inverse = self.config.direction == "inverse"
