@@ -34,6 +34,7 @@ def test_the_demo_needs_nothing_and_shows_what_answers_rest_on(gatas, tmp_path, 
         assert (tmp_path / "demo" / picture).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_the_demo_can_be_repeated_into_the_same_folder(gatas, tmp_path, quick):
     assert gatas("demo", "--out", tmp_path)[0] == 0
     code, out, _ = gatas("demo", "--out", tmp_path)

@@ -120,14 +120,16 @@ def test_predictions_for_any_number_of_parts(topics, tmp_path, name):
         assert done("serial", task, tmp_path / f"job{parts}", out, parts) == digest(tmp_path / name)
 
 
-@pytest.mark.parametrize("asked", ["embeddings", "predictions"])
-def test_answers_for_any_engine(topics, engine, tmp_path, asked):
-    write = write_embeddings if asked == "embeddings" else write_predictions
-    (tmp_path / "one").mkdir()
-    write(gatas.load(topics), tmp_path / "one/all.parquet")
+def test_answers_for_any_engine(topics, engine, tmp_path):
+    write_embeddings(gatas.load(topics), tmp_path / "embeddings.parquet")
+    write_predictions(gatas.load(topics), tmp_path / "predictions.parquet")
     store_data(topics, tmp_path / "graph")
-    task = AnswersTask(asked, str(topics), str(tmp_path / "graph"))
-    assert done(engine, task, tmp_path / "job", tmp_path / "all.parquet", 2) == digest(tmp_path / "one/all.parquet")
+    (tmp_path / "made").mkdir()
+    with open_engine(engine, None if engine == "serial" else 2) as opened:
+        for asked in ("embeddings", "predictions"):
+            task, name = AnswersTask(asked, str(topics), str(tmp_path / "graph")), f"{asked}.parquet"
+            run_job(task, tmp_path / asked, tmp_path / "made" / name, opened, num_parts=2)
+            assert digest(tmp_path / "made" / name) == digest(tmp_path / name)
 
 
 def test_a_run_on_a_store_is_answered_for_from_that_store(tmp_path):
