@@ -207,7 +207,7 @@ class Builder:
 
 @lru_cache(maxsize=2)
 def _pool(num_threads: int, process: int) -> ThreadPoolExecutor:
-    """Threads that stay: to start them for every batch takes longer than its rows. A forked process has its own."""
+    """Threads that stay: to start them for every batch takes about as long as its rows. A forked process has its own."""
     return ThreadPoolExecutor(num_threads, thread_name_prefix="rows")
 
 
