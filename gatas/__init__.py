@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from gatas.datasets import Dataset, Pairs, load_dataset, read_dataset
+    from gatas.datasets import Dataset, LinkTargets, NodeTable, NodeTargets, Pairs, load_dataset, read_dataset
+    from gatas.datasets.pyg import to_pyg
     from gatas.errors import (
         ConfigError,
         DatasetError,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     )
     from gatas.graph import Graph, read_graph
     from gatas.graph.networkx import from_networkx, to_networkx
-    from gatas.graph.pyg import from_pyg, to_pyg
+    from gatas.graph.pyg import from_pyg
     from gatas.inference.classifier import GatasClassifier
     from gatas.nn import Encoder
     from gatas.sampling import Neighbourhood, NeighbourSampler
@@ -41,9 +42,12 @@ _HOMES = {
     "Graph": "gatas.graph",
     "GraphError": "gatas.errors",
     "LinkPredictor": "gatas.tasks",
+    "LinkTargets": "gatas.datasets",
     "NeighbourSampler": "gatas.sampling",
     "Neighbourhood": "gatas.sampling",
     "NodeClassifier": "gatas.tasks",
+    "NodeTable": "gatas.datasets",
+    "NodeTargets": "gatas.datasets",
     "OnDemand": "gatas.transitions",
     "Pairs": "gatas.datasets",
     "Run": "gatas.training",
@@ -60,7 +64,7 @@ _HOMES = {
     "read_dataset": "gatas.datasets",
     "read_graph": "gatas.graph",
     "to_networkx": "gatas.graph.networkx",
-    "to_pyg": "gatas.graph.pyg",
+    "to_pyg": "gatas.datasets.pyg",
 }
 
 __all__ = [
@@ -75,9 +79,12 @@ __all__ = [
     "Graph",
     "GraphError",
     "LinkPredictor",
+    "LinkTargets",
     "NeighbourSampler",
     "Neighbourhood",
     "NodeClassifier",
+    "NodeTable",
+    "NodeTargets",
     "OnDemand",
     "Pairs",
     "Run",

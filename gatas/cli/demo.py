@@ -72,7 +72,7 @@ def explain_digit(run: "Run", out: Path) -> None:
     assert found.answer is not None
     table = plain_table("neighbour", "typed path", "attention#", "effect#")
     for row in found.rows(5):
-        neighbour = image(run.dataset, run.dataset.graph.find(row["neighbour"]))
+        neighbour = image(run.dataset, run.dataset.graph.index_of(row["neighbour"]))
         table.add_row(neighbour, row["path"], f"{row['attention']:.1%}", signed(row["effect"]))
     guess = f"{found.answer.name} ({found.answer.probability:.0%})"
     print_table(f"Why is {image(run.dataset, NODE)}? The model says {guess}, looking most at", table)
@@ -99,4 +99,4 @@ def explain_kinship(run: "Run") -> None:
 
 def image(dataset: Dataset, node: int) -> str:
     """`image 42, a 1`."""
-    return f"image {node}, a {dataset.names[np.asarray(dataset.labels)[node]]}"
+    return f"image {node}, a {dataset.names[dataset.node_targets.labels[node]]}"

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import typer
 
-from gatas.datasets import NAMES, load_dataset, open_dataset
+from gatas.datasets import NAMES, Dataset, load_dataset, open_dataset
+from gatas.datasets.saved import dataset_of
 from gatas.errors import GraphError
 from gatas.graph import Graph, read_graph
+from gatas.graph.saved import KINDS, graph_of
+from gatas.graph.storage import open_store
 
 NodesOption = typer.Option(None, "--nodes", help="Node table: id[, graph][, label][, split][, features…].")
 ColumnOption = typer.Option([], "--column", help="Name of a column in your file, as source=from or type=relation.")
@@ -28,6 +31,21 @@ def load_graph(
     data_dir: Path | None,
 ) -> Graph:
     """Read the graph that was named."""
+    named_data = load_named(named, nodes, columns, node_columns, header, inverse, undirected, data_dir)
+    return named_data.graph if isinstance(named_data, Dataset) else named_data
+
+
+def load_named(
+    named: str,
+    nodes: Path | None,
+    columns: list[str],
+    node_columns: list[str],
+    header: bool,
+    inverse: bool,
+    undirected: bool,
+    data_dir: Path | None,
+) -> Graph | Dataset:
+    """Read what was named: a data set where the name stands for one, else a graph."""
     path, stored = Path(named), is_stored(named)
     known = not path.exists() and named in NAMES
     given = [flag for flag, value in (("--nodes", nodes), ("--column", columns), ("--node-column", node_columns),
@@ -37,22 +55,28 @@ def load_graph(
         what = "a saved graph" if stored else "a data set"
         raise GraphError(f"{named} is {what}, which is taken as it is; {', '.join(given)} belong to edge files.")
     if stored:
-        return Graph.open(path)
+        return open_stored(path)
     if path.suffix in (".yaml", ".yml"):
         from gatas.training import load_config  # torch: seconds that other files need not wait
 
-        return open_dataset(load_config(path).data, data_dir).graph
+        return open_dataset(load_config(path).data, data_dir)
     if known:
-        return load_dataset(named, data_dir).graph
+        return load_dataset(named, data_dir)
     return read_graph(
         path,
         nodes,
-        columns=_column_names(columns),
-        node_columns=_column_names(node_columns),
+        columns=column_names(columns),
+        node_columns=column_names(node_columns),
         header=header,
         inverse=inverse,
         undirected=undirected,
     )
+
+
+def open_stored(path: Path) -> Graph | Dataset:
+    """Map a store: a data set, or a graph alone."""
+    store = open_store(path, KINDS)
+    return dataset_of(store) if store.parameters.get("task") is not None else graph_of(store)
 
 
 def is_stored(named: str) -> bool:
@@ -60,7 +84,7 @@ def is_stored(named: str) -> bool:
     return Path(named).is_dir()
 
 
-def _column_names(columns: list[str]) -> dict[str, str]:
+def column_names(columns: list[str]) -> dict[str, str]:
     for column in columns:
         if "=" not in column:
             raise GraphError(f"--column {column!r} should read ours=yours, such as source=from.")

@@ -12,7 +12,6 @@ from gatas.cli.output import stdout
 from gatas.errors import ConfigError, GatasError
 
 if TYPE_CHECKING:
-    from gatas.datasets import Dataset
     from gatas.training import Config
 
 EDGES = {
@@ -57,7 +56,7 @@ def init(
     write(config, out)
     stdout.print(f"Wrote {out}. Train it by: gatas train {out}", soft_wrap=True)
     try:
-        stdout.print(described(open_dataset(config.data)), soft_wrap=True)
+        stdout.print(open_dataset(config.data).summary(), soft_wrap=True)
     except GatasError as error:
         raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None
 
@@ -115,15 +114,3 @@ def _changed(config: "Config", section: str) -> list[str]:
     values = getattr(config, section)
     unusual = (name for name, field in type(values).model_fields.items() if getattr(values, name) != field.default)
     return list(dict.fromkeys([*START[config.data.task][section], *unusual]))
-
-
-def described(dataset: "Dataset") -> str:
-    """`749 nodes, 5,954 edges of 6 types, 11 features; node classification: 4 classes; train 208, valid 69, test 69`."""
-    graph = dataset.graph
-    features = 0 if dataset.features is None else dataset.features.shape[1]
-    sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
-    what = "types of link" if dataset.task == "link prediction" else "classes"
-    return (
-        f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges of {graph.num_edge_types} types, {features} features; "
-        f"{dataset.task}, {len(dataset.names)} {what}; {sizes}"
-    )

@@ -1,6 +1,6 @@
 """`gatas inspect`: what a graph looks like before anything is computed."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,16 @@ from gatas.cli.graphs import (
     NodeColumnOption,
     NodesOption,
     UndirectedOption,
-    load_graph,
+    column_names,
+    load_named,
 )
 from gatas.cli.output import plain_table, print_json, print_table
+from gatas.datasets import Dataset, NodeTargets
+from gatas.datasets.node_columns import features_of, labels_of, splits_of
 from gatas.errors import TransitionError
 from gatas.graph import Graph, Summary, summarise
+from gatas.graph.reading import NODE_COLUMNS, codes_of
+from gatas.graph.tables import read_table
 from gatas.transitions import Cost, estimate_cost, readable_bytes
 
 
@@ -34,33 +39,64 @@ def inspect(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show counts, degrees by type, components, oddities, and what its transitions would cost."""
-    graph = load_graph(edges, nodes, column, node_column, header, inverse, undirected, data_dir)
+    named = load_named(edges, nodes, column, node_column, header, inverse, undirected, data_dir)
+    graph = named.graph if isinstance(named, Dataset) else named
+    facts = facts_of_dataset(named) if isinstance(named, Dataset) else facts_of_table(nodes, node_column)
     summary, costs = summarise(graph), {steps: _cost(graph, steps) for steps in (1, 2, 3)}
     if json:
-        print_json(asdict(summary) | {"transitions": {str(steps): _as_json(cost) for steps, cost in costs.items()}})
+        content = asdict(summary) | asdict(facts)
+        print_json(content | {"transitions": {str(steps): _as_json(cost) for steps, cost in costs.items()}})
     else:
-        print_summary(edges, summary)
+        print_summary(edges, summary, facts)
         print_costs(costs)
 
 
-def print_summary(name: str, summary: Summary) -> None:
-    """Counts, then degrees by type."""
+@dataclass(frozen=True)
+class NodeFacts:
+    """What is known about nodes besides their edges, in numbers."""
+
+    num_graphs: int = 1
+    feature_size: int = 0
+    num_classes: int = 0
+    splits: dict[str, int] = field(default_factory=dict)
+
+
+def facts_of_dataset(dataset: Dataset) -> NodeFacts:
+    """Count features, classes and splits of a data set."""
+    classes = len(dataset.names) if isinstance(dataset.targets, NodeTargets) else 0
+    splits = {name: len(rows) for name, rows in dataset.splits.items()}
+    return NodeFacts(dataset.nodes.num_graphs, dataset.nodes.num_features, classes, splits)
+
+
+def facts_of_table(nodes: Path | None, columns: list[str]) -> NodeFacts:
+    """Count features, classes and splits of a node table; none where there is no table."""
+    if nodes is None:
+        return NodeFacts()
+    table = read_table(nodes, ("id",), NODE_COLUMNS, column_names(columns), True)
+    features, (_, names) = features_of(table, None), labels_of(table)
+    graphs = len(codes_of(table, "graph")[1]) if "graph" in table.columns else 1
+    splits = {name: len(rows) for name, rows in splits_of(table).items()}
+    return NodeFacts(graphs, 0 if features is None else features.shape[1], len(names), splits)
+
+
+def print_summary(name: str, summary: Summary, of_nodes: NodeFacts) -> None:
+    """Print counts, then degrees by type."""
     facts = plain_table("", "#")
     facts.show_header = False
     lines = {
         "nodes": summary.num_nodes,
         "edges": summary.num_edges,
         "edge types": len(summary.degrees),
-        "graphs": summary.num_graphs,
+        "graphs": of_nodes.num_graphs,
         "components": summary.num_components,
         "largest component": summary.largest_component,
         "isolated nodes": summary.num_isolated,
         "dangling nodes (no way out)": summary.num_dangling,
         "self edges (kept, never walked)": summary.num_self_edges,
         "repeated edges (collapsed)": summary.num_repeated,
-        "features": summary.feature_size,
-        "classes": summary.num_classes,
-        **{f"{split} nodes": count for split, count in summary.splits.items()},
+        "features": of_nodes.feature_size,
+        "classes": of_nodes.num_classes,
+        **{f"{split}": count for split, count in of_nodes.splits.items()},
     }
     for label, count in lines.items():
         facts.add_row(label, f"{count:,}")

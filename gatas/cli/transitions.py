@@ -32,7 +32,7 @@ from gatas.cli.jobs import (
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.cli.verify import verified
 from gatas.errors import StoreError, TransitionError
-from gatas.graph.names import as_number
+from gatas.graph.ids import as_integer
 from gatas.scale import EngineName
 from gatas.scale.transitions import TransitionsTask
 from gatas.transitions import Row, Transitions, readable_bytes
@@ -138,9 +138,9 @@ def show(
 
 def find_node(setting: Setting, name: str) -> int:
     """The node with this id."""
-    if setting.node_names is not None:
-        return int(setting.node_names.find([name])[0])
-    number = as_number(name)
+    if setting.node_ids is not None:
+        return int(setting.node_ids.indices([name])[0])
+    number = as_integer(name)
     if number is None or not 0 <= number < setting.num_nodes:
         raise TransitionError(f"there is no node {name!r}; nodes are numbered 0 to {setting.num_nodes - 1}.")
     return number
@@ -173,7 +173,7 @@ def likeliest(row: Row, step: int, top: int) -> Any:
 
 def name_of(setting: Setting, node: int) -> int | str:
     """The id a user knows the node by."""
-    return node if setting.node_names is None else setting.node_names[node]
+    return node if setting.node_ids is None else setting.node_ids[node]
 
 
 def as_json(setting: Setting, row: Row, top: int) -> dict[str, Any]:

@@ -1,8 +1,23 @@
-"""Named data: the paper's six, and two embedded sets that need no download; and files of one's own."""
+"""Data sets: a graph, what is known about its nodes, and what is predicted; named data, and tables of one's own."""
 
 from gatas.datasets.config import DataConfig
-from gatas.datasets.dataset import Dataset, Pairs, Task
+from gatas.datasets.dataset import Dataset
 from gatas.datasets.loading import NAMES, load_dataset, open_dataset
+from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import read_dataset
+from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets, Pairs, Task
 
-__all__ = ["NAMES", "DataConfig", "Dataset", "Pairs", "Task", "load_dataset", "open_dataset", "read_dataset"]
+__all__ = [
+    "NAMES",
+    "SPLITS",
+    "DataConfig",
+    "Dataset",
+    "LinkTargets",
+    "NodeTable",
+    "NodeTargets",
+    "Pairs",
+    "Task",
+    "load_dataset",
+    "open_dataset",
+    "read_dataset",
+]

@@ -15,7 +15,8 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
+Direction = Literal["auto", "inverse", "undirected", "as given"]
+ColumnNames = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
 
 
 class Ratios(BaseModel, frozen=True, extra="forbid"):
@@ -54,18 +55,20 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
     target: str = Field("target", description="column: the id it points to")
     edge_type: str | None = Field(None, description="column: its type; null: 'type', if there is one, or else one type")
     weight: str | None = Field(None, description="column: its weight; null: 'weight', if there is one, or else all alike")
-    direction: Literal["inverse", "undirected", "as given"] = Field(
-        "inverse", description="inverse: edges lead back too, under a type of their own; undirected: under the same"
+    direction: Direction = Field(
+        "auto",
+        description="inverse: edges lead back too, under a type of their own; undirected: under the same; as given: neither; "
+        "auto: undirected where every edge is listed both ways, else inverse",
     )
     id: str = Field("id", description="column of the node table: the id that edges name")
     node_type: str | None = Field(None, description="column: a node's type; null: 'type', if there is one, or else none")
     graph: str | None = Field(None, description="column: which of several graphs; null: 'graph', if there is one")
-    features: Names = Field(None, description="columns, also as emb_*; null: all numbers and lists that are left; []: none")
+    features: ColumnNames = Field(None, description="columns, also as emb_*; null: all other numbers and lists; []: none")
     categorical: tuple[str, ...] = Field((), description="feature columns of numbers that are codes; text is one anyway")
     standardise: bool = Field(True, description="numbers get mean 0 and deviation 1, over training nodes; lists stay")
     missing: Literal["refuse", "fill"] = Field("refuse", description="features with gaps; fill: with the mean, or no category")
-    label: Names = Field(None, description="column of classes or of lists of them, or several of 0 and 1; null: 'label'")
-    link_types: Names = Field(None, description="edge types asked for; null: all")
+    label: ColumnNames = Field(None, description="column of classes or of lists of them, or several of 0 and 1; null: 'label'")
+    link_types: ColumnNames = Field(None, description="edge types asked for; null: all")
     split: str | None = Field(None, description="column of train, valid, test (of edges, for links); null: 'split', or ratios")
     ratios: Ratios = Field(Ratios(), description="shares, drawn by the seed, where no column says")
     split_by: Literal["nodes", "graphs"] | None = Field(

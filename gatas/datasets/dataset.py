@@ -1,192 +1,266 @@
-"""`Dataset`: a graph, what is known of its nodes, and what is to be predicted."""
+"""`Dataset`: a graph, one table of what is known about its nodes, and what is to be predicted."""
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatas.datasets.config import DataConfig
 from gatas.datasets.encoding import Encoding
 from gatas.datasets.negatives import Ends
-from gatas.errors import GatasWarning, GraphError
-from gatas.graph import Graph, NodeTable
-from gatas.graph.inputs import Ints, as_array, as_indices, frozen
-from gatas.graph.nodes import UNLABELLED, Features
+from gatas.datasets.node_table import Features, NodeTable
+from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets, Task, described_splits
+from gatas.errors import GraphError
+from gatas.graph import Graph
+from gatas.graph.inputs import Ints
 
-Task = Literal["node classification", "multi-label node classification", "link prediction"]
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Typed pairs of nodes: links (label 1) and pairs that are none (label 0)."""
-
-    source: Ints
-    edge_type: Ints  # which of the data set's `names` is asked for
-    target: Ints
-    label: NDArray[np.int8]
-
-    def __post_init__(self) -> None:
-        for name in ("source", "edge_type", "target"):
-            object.__setattr__(self, name, frozen(as_indices(getattr(self, name), name, f"{name} of pair {{}}".format)))
-        label = as_array(self.label)
-        usable = np.isin(label, (0, 1))
-        if not usable.all():
-            at = int(np.argmin(usable))
-            raise GraphError(f"pair {at}: label is {label.item(at)!r}; expected 1 for a link, 0 for none.")
-        object.__setattr__(self, "label", frozen(label.astype(np.int8)))
-        lengths = {len(self.source), len(self.edge_type), len(self.target), len(self.label)}
-        if len(lengths) > 1:
-            raise GraphError(f"the columns of pairs have {sorted(lengths)} values; expected one of each per pair.")
-
-    def __len__(self) -> int:
-        return len(self.source)
+SLICE = 1 << 20
+"""Edges that are checked at a time: a mapped graph may be larger than memory."""
 
 
-@dataclass(frozen=True, eq=False)
+NOTHING_KNOWN = NodeTable(0)
+"""Stands for a table of a graph's nodes about which nothing is known."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """What a model is trained and measured on. Checked when made.
 
-    For nodes `splits` holds node numbers and `names` the classes; for links `splits` holds `Pairs` and `names` the types
-    of link that are asked for.
+    Args:
+        name: What results call it.
+        graph: Structure, ids and relations.
+        targets: `NodeTargets` (classes of nodes) or `LinkTargets` (typed links), with their splits.
+        nodes: Features, node types and graph ids of the nodes; nothing is known of them if left out.
+        note: What a reader of results must know, such as "rebuilt labels".
+        origin: The tables or the store that it was read from, if any.
+        encoding: How columns of these tables became features.
+        store: The folder that it is mapped from, if it is: of such data only what is needed is read.
     """
 
     name: str
     graph: Graph
-    features: Features | None
-    labels: NDArray[Any] | None
-    splits: Mapping[str, Any]
-    task: Task
-    names: tuple[str, ...]
-    note: str = field(default="", repr=False)  # what a reader of results must know, such as "rebuilt labels"
-    origin: DataConfig | None = field(default=None, repr=False)  # the files it was read from, if any
-    encoding: Encoding | None = field(default=None, repr=False)  # how columns of those files became features
-    ends: Ends | None = field(default=None, repr=False)  # nodes that pairs which are no links are drawn of; None: any
+    targets: Targets
+    nodes: NodeTable = NOTHING_KNOWN
+    note: str = ""
+    origin: DataConfig | None = None
+    encoding: Encoding | None = None
+    store: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.task not in get_args(Task):
-            raise GraphError(f"{self.name}: there is no task {self.task!r}; expected one of {', '.join(get_args(Task))}.")
-        if self.task == "link prediction":
-            self._check_links()
-            return
-        if self.labels is None:
-            raise GraphError(f"{self.name}: node classification needs labels. Give the node table a label column.")
-        table = NodeTable(
-            self.graph.num_nodes, features=self.features, labels=self.labels, class_names=self.names, splits=self.splits
-        )
-        assert table.labels is not None
-        if (table.labels.ndim == 2) != (self.task == "multi-label node classification"):
-            raise GraphError(f"{self.name}: the task is {self.task}, but labels have shape {table.labels.shape}.")
-        self._refuse_unlabelled(table)
-        for column in ("features", "labels", "splits"):
-            object.__setattr__(self, column, getattr(table, column))
-        object.__setattr__(self, "names", table.class_names)
-
-    def _refuse_unlabelled(self, table: NodeTable) -> None:
-        """What has no label can neither be learned from nor measured."""
-        assert table.labels is not None
-        for name, nodes in table.splits.items():
-            unlabelled = nodes[table.labels[nodes] == UNLABELLED] if table.labels.ndim == 1 else nodes[:0]
-            if unlabelled.size:
-                others = f", nor have {unlabelled.size - 1:,} others of it" if unlabelled.size > 1 else ""
-                raise GraphError(
-                    f"{self.name}, split {name!r}: node {self.graph.name(int(unlabelled[0]))!r} has no label{others}. A split "
-                    "is learned from or measured: leave out what has none."
-                )
+        if self.nodes is NOTHING_KNOWN:
+            object.__setattr__(self, "nodes", NodeTable(self.graph.num_nodes))
+        if self.nodes.num_nodes != self.graph.num_nodes:
+            raise GraphError(
+                f"{self.name}: the node table has {self.nodes.num_nodes} rows, but the graph has {self.graph.num_nodes} nodes."
+            )
+        if self.nodes.graph_id is not None:
+            self._check_graphs()
+        if isinstance(self.targets, NodeTargets):
+            self._check_node_targets(self.targets)
+        else:
+            self._check_link_targets(self.targets)
 
     @classmethod
-    def from_graph(cls, graph: Graph, *, name: str = "own data", note: str = "") -> "Dataset":
-        """Node classification with the labels and splits that came with the graph."""
-        nodes = graph.nodes
-        several = nodes.labels is not None and nodes.labels.ndim == 2
-        task: Task = "multi-label node classification" if several else "node classification"
-        return cls(name, graph, nodes.features, nodes.labels, nodes.splits, task, nodes.class_names, note)
+    def for_nodes(
+        cls,
+        graph: Graph,
+        labels: Any,
+        splits: Mapping[str, Any],
+        *,
+        class_names: Sequence[str] = (),
+        features: Any = None,
+        node_type: Any = None,
+        node_type_names: Sequence[str] = (),
+        graph_id: Any = None,
+        name: str = "own data",
+        note: str = "",
+    ) -> "Dataset":
+        """Make a data set for node classification from arrays.
+
+        Args:
+            graph: The graph.
+            labels: (N,) class numbers with -1 for nodes without a label, or (N, L) zeros and ones for any number of labels.
+            splits: Nodes of `train`, `valid` and `test`, as indices or as masks.
+            class_names: Names of the classes; their numbers if left out.
+            features: (N, F) numbers, dense or as a SciPy sparse matrix.
+            node_type: (N,) number of each node's type.
+            node_type_names: Names of the node types.
+            graph_id: (N,) which of several graphs each node is in.
+            name: What results call the data.
+            note: What a reader of results must know.
+        """
+        targets = NodeTargets(labels, tuple(class_names), splits)
+        return cls(name, graph, targets, _node_table(graph, features, node_type, node_type_names, graph_id), note)
+
+    @classmethod
+    def for_links(
+        cls,
+        graph: Graph,
+        splits: Mapping[str, Pairs],
+        link_types: Sequence[str] | None = None,
+        *,
+        ends: Ends | None = None,
+        features: Any = None,
+        node_type: Any = None,
+        node_type_names: Sequence[str] = (),
+        name: str = "own data",
+        note: str = "",
+    ) -> "Dataset":
+        """Make a data set for link prediction from arrays.
+
+        Args:
+            graph: The graph, without the links of `valid` and `test`.
+            splits: Typed pairs of `train`, `valid` and `test`.
+            link_types: Names of the types of link that pairs ask for; the graph's own edge types if left out.
+            ends: Nodes that negatives are drawn from, by type of link; any nodes if left out.
+            features: (N, F) numbers, dense or as a SciPy sparse matrix.
+            node_type: (N,) number of each node's type.
+            node_type_names: Names of the node types.
+            name: What results call the data.
+            note: What a reader of results must know.
+        """
+        own = [graph.edge_type_names[kind] for kind in graph.original_edge_types]
+        targets = LinkTargets(tuple(own if link_types is None else link_types), splits, ends)
+        return cls(name, graph, targets, _node_table(graph, features, node_type, node_type_names, None), note)
+
+    @classmethod
+    def from_pyg(cls, data: Any, **settings: Any) -> "Dataset":
+        """Make a data set of PyTorch Geometric's `Data` or `HeteroData`; see `gatas.datasets.pyg.dataset_from_pyg`."""
+        from gatas.datasets.pyg import dataset_from_pyg
+
+        return dataset_from_pyg(data, **settings)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, **settings: Any) -> "Dataset":
+        """Make a data set of a NetworkX graph; see `gatas.datasets.networkx.dataset_from_networkx`."""
+        from gatas.datasets.networkx import dataset_from_networkx
+
+        return dataset_from_networkx(graph, **settings)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, verify: bool = False) -> "Dataset":
+        """Map a saved data set; `verify` reads every byte and compares its checksum."""
+        from gatas.datasets.saved import open_dataset_store
+
+        return open_dataset_store(Path(folder), verify=verify)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write a folder of .npy files with a manifest: all of it, or nothing."""
+        from gatas.datasets.saved import save_dataset
+
+        save_dataset(self, Path(folder), overwrite=overwrite)
+
+    @property
+    def task(self) -> Task:
+        """What is predicted, in words."""
+        return self.targets.task
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is told apart: classes of nodes, or types of link."""
+        return self.targets.names
+
+    @property
+    def splits(self) -> Mapping[str, Any]:
+        """Node indices or `Pairs` by name of the split."""
+        return self.targets.splits
+
+    @property
+    def features(self) -> Features | None:
+        return self.nodes.features
+
+    @property
+    def node_targets(self) -> NodeTargets:
+        """Classes and splits of nodes; refused where links are predicted."""
+        if not isinstance(self.targets, NodeTargets):
+            raise GraphError(f"{self.name} is for {self.task}; expected a data set with classes of nodes.")
+        return self.targets
+
+    @property
+    def link_targets(self) -> LinkTargets:
+        """Types of link and pairs by split; refused where classes of nodes are predicted."""
+        if not isinstance(self.targets, LinkTargets):
+            raise GraphError(f"{self.name} is for {self.task}; expected a data set with splits of Pairs.")
+        return self.targets
 
     @property
     def mapped(self) -> bool:
         """Whether it lies in a store, of which only what is needed is read."""
-        return self.origin is not None and self.origin.store is not None
+        return self.store is not None
 
-    def _check_links(self) -> None:
-        for name, pairs in self.splits.items():
-            if not isinstance(pairs, Pairs):
-                raise GraphError(f"{self.name}: the split {name!r} is a {type(pairs).__name__}; expected Pairs.")
-            if not len(pairs):
-                raise GraphError(f"{self.name}: the split {name!r} is empty. Leave it out, or give it pairs.")
-            for column, limit in (
-                ("source", self.graph.num_nodes),
-                ("target", self.graph.num_nodes),
-                ("edge_type", len(self.names)),
-            ):
-                values = getattr(pairs, column)
+    def check_leaks(self, *, strict: bool = False, directed: bool = False) -> None:
+        """Find held-out links that are edges of the graph, and negatives that are links; see `gatas.datasets.leaks`."""
+        from gatas.datasets.leaks import check_leaks
+
+        if isinstance(self.targets, LinkTargets):
+            check_leaks(self, strict=strict, directed=directed)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}: {self.summary()})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "task": self.task,
+            "graph": repr(self.graph),
+            "nodes": repr(self.nodes),
+            "predicted": ", ".join(self.names[:20]),
+            "splits": described_splits(self.splits),
+            "note": self.note,
+        }
+        cells = (f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items() if value)
+        return f"<table><caption>{escape(self.name)}</caption>{''.join(cells)}</table>"
+
+    def summary(self) -> str:
+        """Return `749 nodes, 5,954 edges of 6 types, 11 features; node classification, 4 classes; train 208, test 69`."""
+        graph, what = self.graph, "types of link" if isinstance(self.targets, LinkTargets) else "classes"
+        return (
+            f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges of {graph.num_edge_types} types, "
+            f"{self.nodes.num_features} features; {self.task}, {len(self.names)} {what}; {described_splits(self.splits)}"
+        )
+
+    def _check_graphs(self) -> None:
+        graph, graph_id = self.graph, np.asarray(self.nodes.graph_id)
+        for first in range(0, graph.num_edges, SLICE):
+            neighbour = graph.neighbour[first : first + SLICE]
+            source = np.searchsorted(graph.indptr, np.arange(first, first + len(neighbour)), side="right") - 1
+            crossing = graph_id[source] != graph_id[neighbour]
+            if crossing.any():
+                at = int(np.argmax(crossing))
+                one, other = graph.id_of(int(source[at])), graph.id_of(int(neighbour[at]))
+                raise GraphError(
+                    f"{self.name}: the edge from node {one!r} to node {other!r} joins two graphs. Put both nodes into one "
+                    "graph, or remove the edge."
+                )
+
+    def _check_node_targets(self, targets: NodeTargets) -> None:
+        if len(targets.labels) != self.graph.num_nodes:
+            raise GraphError(
+                f"{self.name}: labels have shape {targets.labels.shape}, but the graph has {self.graph.num_nodes} nodes. Give "
+                "a label for each node, -1 where there is none."
+            )
+        for name, nodes in targets.splits.items():
+            if (unlabelled := targets.without_label(nodes)).size:
+                others = f", nor have {unlabelled.size - 1:,} others of it" if unlabelled.size > 1 else ""
+                raise GraphError(
+                    f"{self.name}, split {name!r}: node {self.graph.id_of(int(unlabelled[0]))!r} has no label{others}. A split "
+                    "is learned from or measured: leave out what has none."
+                )
+
+    def _check_link_targets(self, targets: LinkTargets) -> None:
+        limits = {"source": self.graph.num_nodes, "target": self.graph.num_nodes, "edge_type": len(targets.link_types)}
+        for name, pairs in targets.splits.items():
+            for column, limit in limits.items():
+                values: Ints = getattr(pairs, column)
                 if values.max(initial=-1) >= limit:
                     at = int(np.argmax(values >= limit))
                     raise GraphError(
                         f"{self.name}, split {name!r}, pair {at}: {column} is {values[at]}, but only 0 to {limit - 1} are "
                         "known. What the graph has never seen cannot be asked for: remove the pair, or add it to the graph."
                     )
-        object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 
-    def check_leaks(self, *, strict: bool = False, directed: bool = False) -> None:
-        """Find held-out links that stand in the graph, and negatives that are links: warn of them, or refuse (`strict`).
 
-        A link's reverse gives it away too, unless (a, b) says nothing of (b, a) because links are `directed`.
-        """
-        if self.task != "link prediction":
-            return
-        found = []
-        for name, pairs in self.splits.items():
-            counts = np.zeros(3, np.int64)
-            for kind in np.unique(pairs.edge_type):
-                counts += self._leaks_of(name, kind, directed)
-            leaked, reversed_links, wrong = counts.tolist()
-            if leaked:
-                found.append(f"{leaked} links of {name!r} are edges of the graph or training links: this gives them away")
-            if reversed_links:
-                found.append(f"{reversed_links} links of {name!r} are so in the other direction")
-            if wrong:
-                found.append(f"{wrong} negatives of {name!r} are links")
-        if found and strict:
-            raise GraphError(f"{self.name}: {'; '.join(found)}. Remove them, or accept them by strict=False.")
-        if found:
-            warnings.warn(f"{self.name}: {'; '.join(found)}.", GatasWarning, stacklevel=2)
-
-    def _leaks_of(self, split: str, kind: int, directed: bool) -> Ints:
-        """How many links of a type are known, how many the other way round, and how many negatives are links."""
-        links, negatives = (self._pairs_of(self.splits[split], kind, label) for label in (1, 0))
-        edges = self._edges_of(kind)
-        asked = [self._pairs_of(pairs, kind, 1) for pairs in self.splits.values()]
-        every = np.concatenate([edges, *asked])
-        if edges.size and np.isin(self._reversed(edges), edges).all():  # of a symmetric type, the reverse is the same link
-            every = np.concatenate([every, self._reversed(every)])
-        leaked = turned = np.zeros(len(links), np.bool_)
-        if split != "train":
-            training = [self._pairs_of(self.splits["train"], kind, 1)] if "train" in self.splits else []
-            known = np.concatenate([edges, *training])
-            leaked = np.isin(links, known)
-            turned = np.isin(self._reversed(links), known) & ~leaked & (not directed)
-        return np.array([leaked.sum(), turned.sum(), np.isin(negatives, every).sum()])
-
-    def _reversed(self, numbers: Ints) -> Ints:
-        """Pairs the other way round."""
-        source, target = np.divmod(numbers, self.graph.num_nodes)
-        turned: Ints = target * self.graph.num_nodes + source
-        return turned
-
-    def _pairs_of(self, pairs: Pairs, kind: int, label: int) -> Ints:
-        """Pairs of one type as numbers."""
-        chosen = (pairs.edge_type == kind) & (pairs.label == label)
-        numbers: Ints = pairs.source[chosen] * self.graph.num_nodes + pairs.target[chosen]
-        return numbers
-
-    def _edges_of(self, kind: int) -> Ints:
-        """The graph's edges of an asked type as numbers; none if the graph does not have the type."""
-        name = self.names[kind]
-        if name not in self.graph.edge_type_names:
-            return np.empty(0, np.int64)
-        chosen = self.graph.edge_type == self.graph.edge_type_names.index(name)
-        numbers: Ints = self.graph.source[chosen].astype(np.int64) * self.graph.num_nodes + self.graph.neighbour[chosen]
-        return numbers
+def _node_table(graph: Graph, features: Any, node_type: Any, node_type_names: Sequence[str], graph_id: Any) -> NodeTable:
+    return NodeTable(graph.num_nodes, features, node_type, tuple(node_type_names), graph_id)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gatas.datasets.dataset import Dataset
-from gatas.graph import Graph, NodeTable
+from gatas.graph import Graph
 from gatas.graph.inputs import Ints
 
 NUM_NEIGHBOURS = 7
@@ -19,22 +19,15 @@ def load() -> Dataset:
     images = load_digits()
     labels = images.target.astype(np.int64)
     nearest = _nearest(images.data.astype(np.int64))
-    nodes = NodeTable(
-        len(labels),
-        features=images.data / 16.0,
-        labels=labels,
-        class_names=tuple(str(digit) for digit in images.target_names),
-        splits=_splits(labels),
-    )
     graph = Graph.from_edges(
         np.repeat(np.arange(len(labels)), NUM_NEIGHBOURS),
         nearest.ravel(),
         num_nodes=len(labels),
         inverse=True,
         edge_type_names=["alike"],
-        nodes=nodes,
     )
-    return Dataset.from_graph(graph, name="digits")
+    names = tuple(str(digit) for digit in images.target_names)
+    return Dataset.for_nodes(graph, labels, _splits(labels), class_names=names, features=images.data / 16.0, name="digits")
 
 
 def _nearest(pixels: Ints) -> Ints:

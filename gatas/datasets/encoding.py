@@ -17,11 +17,11 @@ from pydantic import BaseModel, Field
 
 from gatas.datasets.config import DataConfig
 from gatas.datasets.labels import find_column
+from gatas.datasets.node_columns import whole_or_none
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.inputs import Floats, Ints
-from gatas.graph.node_columns import is_list, warn_of_others, whole_or_none
 from gatas.graph.reading import codes_of
-from gatas.graph.tables import ANY_NUMBER, Table, is_number_column, is_text
+from gatas.graph.tables import ANY_NUMBER, Table, is_list, is_number_column, is_text, warn_of_unused
 
 ONE_KIND = ("",)
 """The types of nodes where no column says."""
@@ -202,7 +202,7 @@ _BLANK = {"number": pa.float64(), "category": pa.string(), "list": pa.list_(pa.f
 def learn_encoding(people: Table, config: DataConfig, kinds: Kinds, training: Ints | None) -> Encoding | None:
     """Of the columns that settings choose, or None. Numbers are standardised over `training` nodes, or over all."""
     names = chosen_columns(people, config)
-    warn_of_others(people, used=(*names, *(config.label or ())))
+    warn_of_unused(people, used=(*names, *(config.label or ())))
     if not names:
         return None
     measured = np.ones(people.num_rows, np.bool_)

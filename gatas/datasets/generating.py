@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
+from gatas.datasets.targets import SPLITS
 from gatas.errors import GraphError
-from gatas.graph import SPLITS
 from gatas.graph.edges import MAX_NODES
 from gatas.graph.inputs import Ints
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gatas.datasets.node_columns import SPLIT_NAMES
 from gatas.errors import GraphError
-from gatas.graph.node_columns import SPLIT_NAMES, is_list
-from gatas.graph.tables import is_number_column, is_text, read_columns
+from gatas.graph.tables import is_list, is_number_column, is_text, read_columns
 
 KNOWN_AS = {
     "source": ("source", "src", "from", "head", "subject", "start", "source_id", "from_id", "u"),

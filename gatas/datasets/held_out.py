@@ -1,4 +1,4 @@
-"""Links to ask for, held out of the graph: with them go their repeats and their reverses, which would give them away."""
+"""Links held out of a graph: with them go their repeats and their reverses, which would give them away."""
 
 import warnings
 from collections.abc import Mapping
@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.datasets.config import DataConfig
-from gatas.datasets.dataset import Pairs
+from gatas.datasets.config import Ratios
 from gatas.datasets.negatives import Ends, Pools, draw_pairs, numbered
 from gatas.datasets.splitting import drawn_splits
+from gatas.datasets.targets import SPLITS, Pairs
 from gatas.errors import GatasWarning, GraphError
-from gatas.graph import SPLITS
+from gatas.graph import Graph
 from gatas.graph.inputs import Ints
-from gatas.graph.node_columns import splits_of
-from gatas.graph.tables import Table
 
 TRAIN, VALID, TEST = range(len(SPLITS))
 UNASKED = -1
@@ -26,7 +24,7 @@ Flags = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class Links:
-    """Typed pairs of nodes as numbers, of N nodes; of a type that is not asked for, `kind` is -1."""
+    """Typed pairs of N nodes by index; `kind` is -1 for a type that is not asked for."""
 
     source: Ints
     kind: Ints
@@ -48,11 +46,11 @@ class Links:
 
     @property
     def number_either_way(self) -> Ints:
-        """The same for a link and its reverse."""
+        """A number that a link and its reverse share."""
         return np.minimum(self.number, self.reversed().number)
 
     def distinct(self, undirected: bool) -> "Links":
-        """Each once, as it is listed first."""
+        """Keep each link once, where it is listed first."""
         return self.take(np.sort(np.unique(self.number_either_way if undirected else self.number, return_index=True)[1]))
 
 
@@ -62,36 +60,94 @@ def joined(parts: list[Links], num_nodes: int) -> Links:
     return Links(source, kind, target, num_nodes)
 
 
+Given = tuple[Links, Flags]
+"""Pairs and their labels: 1 for a link, 0 for a negative."""
+
+
 @dataclass(frozen=True)
 class HeldOut:
-    """Which listed edges stay in the graph, and the pairs that are asked for."""
+    """Which listed edges stay in the graph, the pairs of each split, and the nodes that negatives are drawn from."""
 
     in_graph: NDArray[np.bool_]
     splits: Mapping[str, Pairs]
     ends: Ends
 
 
-def split_by_ratios(listed: Links, config: DataConfig) -> Ints:
-    """A split for each listed edge of a type asked for; a link, its repeats and its reverse are of one split."""
+def hold_out_links(
+    listed: Links,
+    given: Mapping[str, Given],
+    *,
+    split: Ints | None,
+    ratios: Ratios,
+    seed: int,
+    undirected: bool,
+    node_type: Ints | None,
+    where: str,
+    asked_pairs: Given | None = None,
+) -> HeldOut:
+    """Choose the links of each split and take those of valid and test out of the graph.
+
+    Where a split has no negatives, as many are drawn as it has links, none of them a link of any split; for training they are
+    drawn anew in every epoch.
+
+    Args:
+        listed: The edges of the data.
+        given: Pairs by split, where these are given; all other edges of their types are training links.
+        split: 0, 1, 2 for train, valid, test and -1 for none, for each listed edge, where the data says so.
+        ratios: Shares of the links, drawn by the seed, where neither is given.
+        seed: Splits and negatives are a function of it.
+        undirected: Whether a link and its reverse are one.
+        node_type: (N,) types of nodes, within which negatives are drawn.
+        where: Names the data in error messages.
+        asked_pairs: Pairs that are asked for instead of the edges, to be shared out by the ratios.
+    """
+    if asked_pairs is not None:
+        given = share_out(asked_pairs, ratios, seed)
+    if given:
+        number = split_by_pairs(listed, given)
+    else:
+        number = split_by_ratios(listed, ratios, seed) if split is None else split_as_listed(listed, split)
+    proper = (listed.kind >= 0) & (listed.source != listed.target)
+    found = {name: listed.take(proper & (number == place)).distinct(undirected) for place, name in enumerate(SPLITS)}
+    pairs = {name: (links, np.ones(len(links), np.int8)) for name, links in found.items() if len(links)} | dict(given)
+    if "train" not in pairs:
+        raise GraphError(f"{where} has no edge to learn from of the types asked for. Give some, or other link_types.")
+    every = joined([listed.take(proper), *(links.take(label == 1) for links, label in pairs.values())], listed.num_nodes)
+    ends = ends_of(every, node_type, undirected)
+    known = np.sort(np.concatenate([every.number, every.reversed().number]))
+    generator = np.random.default_rng([seed, 1])
+    splits = {name: _with_negatives(links, label, name, known, ends, generator) for name, (links, label) in pairs.items()}
+    return HeldOut(number <= TRAIN, splits, ends)
+
+
+def split_by_ratios(listed: Links, ratios: Ratios, seed: int) -> Ints:
+    """Draw a split for each listed edge of a type asked for; a link, its repeats and its reverse are of one split."""
     split = np.full(len(listed), UNASKED)
     asked = (listed.kind >= 0) & (listed.source != listed.target)
     number, row = np.unique(listed.take(asked).number_either_way, return_inverse=True)
     kinds = number // listed.num_nodes**2
-    split[asked] = drawn_splits(kinds, config.ratios, np.random.default_rng([config.seed, 0]), "links")[row]
+    split[asked] = drawn_splits(kinds, ratios, np.random.default_rng([seed, 0]), "links")[row]
     return split
 
 
-def split_by_column(listed: Links, edges: Table) -> Ints:
-    """The splits that the edge table says; what repeats or reverses a held-out link is held out with it."""
-    split = np.full(len(listed), UNASKED)
-    for number, name in enumerate(SPLITS):
-        split[splits_of(edges).get(name, np.empty(0, np.int64))] = number
+def share_out(asked: Given, ratios: Ratios, seed: int) -> dict[str, Given]:
+    """Draw a split for each pair; a pair and its reverse are of one split."""
+    pairs, label = asked
+    number, row = np.unique(pairs.number_either_way, return_inverse=True)
+    kinds = number // pairs.num_nodes**2
+    split = drawn_splits(kinds, ratios, np.random.default_rng([seed, 0]), "links")[row]
+    shares = {name: split == place for place, name in enumerate(SPLITS)}
+    return {name: (pairs.take(chosen), label[chosen]) for name, chosen in shares.items() if chosen.any()}
+
+
+def split_as_listed(listed: Links, split: Ints) -> Ints:
+    """Take the splits that the edge table says; what repeats or reverses a held-out link is held out with it."""
     held = np.unique(listed.take((split > TRAIN) & (listed.kind >= 0)).number_either_way)
     return _without_held(listed, split, held)
 
 
-def split_by_files(listed: Links, given: Mapping[str, tuple[Links, Flags]]) -> Ints:
-    """All edges of the types asked for are training links, but for those that the files hold out."""
+def split_by_pairs(listed: Links, given: Mapping[str, Given]) -> Ints:
+    """Make all edges of the types asked for training links, but for those that given pairs hold out."""
     links = [pairs.take(label == 1) for name, (pairs, label) in given.items() if name != "train"]
     held = np.unique(joined(links, listed.num_nodes).number_either_way)
     split = np.where((listed.kind >= 0) & (listed.source != listed.target), TRAIN, UNASKED)
@@ -99,7 +155,7 @@ def split_by_files(listed: Links, given: Mapping[str, tuple[Links, Flags]]) -> I
 
 
 def _without_held(listed: Links, split: Ints, held: Ints) -> Ints:
-    """Edges that repeat or reverse a held-out link leave the graph, counted; they are asked for where that says so."""
+    """Take edges that repeat or reverse a held-out link out of the graph, counted."""
     left = np.flatnonzero((split <= TRAIN) & (listed.kind >= 0))
     repeats = left[np.isin(listed.take(left).number_either_way, held)]
     if repeats.size:
@@ -111,34 +167,8 @@ def _without_held(listed: Links, split: Ints, held: Ints) -> Ints:
     return np.where(np.isin(np.arange(len(split)), repeats), len(SPLITS), split)  # in no split, and not in the graph
 
 
-def held_out(
-    config: DataConfig,
-    edges: Table,
-    listed: Links,
-    given: Mapping[str, tuple[Links, Flags]],
-    node_type: Ints | None,
-) -> HeldOut:
-    """Pairs for each split; where none of them are no links, as many are drawn, none of them a link of any split."""
-    undirected = config.direction == "undirected"
-    if given:
-        split = split_by_files(listed, given)
-    else:
-        split = split_by_column(listed, edges) if "split" in edges.columns else split_by_ratios(listed, config)
-    proper = (listed.kind >= 0) & (listed.source != listed.target)
-    found = {name: listed.take(proper & (split == number)).distinct(undirected) for number, name in enumerate(SPLITS)}
-    pairs = {name: (links, np.ones(len(links), np.int8)) for name, links in found.items() if len(links)} | dict(given)
-    if "train" not in pairs:
-        raise GraphError(f"{edges.path} has no edge to learn from of the types asked for. Give some, or other link_types.")
-    every = joined([listed.take(proper), *(links.take(label == 1) for links, label in pairs.values())], listed.num_nodes)
-    ends = ends_of(every, node_type, undirected)
-    known = np.sort(np.concatenate([every.number, every.reversed().number]))
-    generator = np.random.default_rng([config.seed, 1])
-    splits = {name: _with_others(links, label, name, known, ends, generator) for name, (links, label) in pairs.items()}
-    return HeldOut(split <= TRAIN, splits, ends)
-
-
-def _with_others(links: Links, label: Flags, name: str, known: Ints, ends: Ends, generator: np.random.Generator) -> Pairs:
-    """Training pairs get others anew in every epoch."""
+def _with_negatives(links: Links, label: Flags, name: str, known: Ints, ends: Ends, generator: np.random.Generator) -> Pairs:
+    """Add as many negatives as there are links, unless there are some; those of training are drawn in every epoch."""
     if name == "train" or not label.all():
         return Pairs(links.source, links.kind, links.target, label)
     source, target = draw_pairs(links.kind, known, links.num_nodes, generator, ends)
@@ -151,7 +181,7 @@ def _with_others(links: Links, label: Flags, name: str, known: Ints, ends: Ends,
 
 
 def ends_of(links: Links, node_type: Ints | None, undirected: bool) -> Ends:
-    """Nodes that stand at either end of links of a type, or all that are of such a node's type, where nodes have types."""
+    """Find the nodes at either end of links of a type, or all nodes of these nodes' types, where nodes have types."""
     if undirected:
         links = joined([links, links.reversed()], links.num_nodes)
     num_kinds = int(links.kind.max(initial=-1)) + 1
@@ -162,3 +192,11 @@ def ends_of(links: Links, node_type: Ints | None, undirected: bool) -> Ends:
             pools = [np.flatnonzero(np.isin(node_type, node_type[pool])) for pool in pools]
         ends.append(Pools.of(pools))
     return ends[0], ends[1]
+
+
+def is_symmetric(graph: Graph) -> bool:
+    """Whether every edge is listed in both directions under the same type."""
+    source, target, kind = graph.source.astype(np.int64), graph.neighbour.astype(np.int64), graph.edge_type.astype(np.int64)
+    there = numbered(source, kind, target, graph.num_nodes)
+    back = numbered(target, kind, source, graph.num_nodes)
+    return bool(graph.num_edges) and bool(np.array_equal(np.sort(there), np.sort(back)))

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gatas.datasets.dataset import Dataset, Pairs
+from gatas.datasets.dataset import Dataset
+from gatas.datasets.targets import SPLITS, Pairs
 from gatas.errors import DatasetError
-from gatas.graph import SPLITS, Graph, Names
+from gatas.graph import Graph, NodeIds
 
 KNOWN = ("parent", "child", "spouse", "sibling")
+INVERSE_OF = (1, 0, 2, 3)
 ASKED = ("grandparent", "uncle or aunt", "cousin", "parent-in-law")
 SHARES = (0.7, 0.1, 0.2)
 GIVEN_NAMES = [
@@ -79,7 +81,7 @@ def generate(*, num_couples: int = 80, num_generations: int = 5, missing: float 
     families = grow(num_couples, num_generations, generator)
     graph = _known_graph(families, missing, generator)
     splits = _splits(families, generator)
-    return Dataset("kinship", graph, None, None, splits, "link prediction", ASKED)
+    return Dataset.for_links(graph, splits, ASKED, name="kinship")
 
 
 def grow(num_couples: int, num_generations: int, generator: np.random.Generator) -> Families:
@@ -144,7 +146,9 @@ def _known_graph(families: Families, missing: float, generator: np.random.Genera
     edges = [(one, KNOWN.index(relation), other) for relation in KNOWN for one, other in kept[relation]]
     source, kind, target = np.array(edges).T
     names = [f"{GIVEN_NAMES[person % len(GIVEN_NAMES)]}-{person}" for person in generator.permutation(len(people))]
-    return Graph.from_edges(source, target, kind, num_nodes=len(people), node_names=Names.of(names), edge_type_names=KNOWN)
+    return Graph.from_edges(
+        source, target, kind, num_nodes=len(people), node_ids=NodeIds.of(names), edge_type_names=KNOWN, inverse_of=INVERSE_OF
+    )
 
 
 def _thinned(pairs: list[Link], missing: float, generator: np.random.Generator) -> list[Link]:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gatas.datasets.node_columns import labels_of
 from gatas.errors import GraphError
-from gatas.graph.node_columns import is_list, labels_of
-from gatas.graph.tables import Table, is_number_column
+from gatas.graph.tables import Table, is_list, is_number_column
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.datasets.dataset import Dataset, Pairs
+from gatas.datasets.dataset import Dataset
+from gatas.datasets.targets import Pairs
 from gatas.errors import DatasetError
-from gatas.graph import Graph, Names
+from gatas.graph import Graph, NodeIds
 
 HOW_TO_GET = (
     "Copy train.txt, valid.txt and test.txt of data/twitter from the GATNE repository (THUDM/GATNE) into a folder named "
@@ -35,11 +36,11 @@ def read(name: str, folder: Path) -> Dataset:
         splits["train"].edge_type,
         num_nodes=len(ids),
         inverse=True,
-        node_names=Names(ids),
+        node_ids=NodeIds(ids),
         edge_type_names=type_names,
     )
     note = LITE_NOTE if name == "youtube-lite" else ""
-    return Dataset(name, graph, None, None, splits, "link prediction", type_names, note)
+    return Dataset.for_links(graph, splits, type_names, name=name, note=note)
 
 
 def _read_lines(path: Path, num_columns: int) -> NDArray[np.int64]:

@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from gatas.datasets.config import DataConfig
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.encoding import ONE_KIND, Encoding, Kinds, learn_encoding
-from gatas.datasets.held_out import UNASKED, Links, held_out
+from gatas.datasets.held_out import UNASKED, Links, hold_out_links, is_symmetric
 from gatas.datasets.labels import Labels, read_labels
+from gatas.datasets.node_columns import splits_of
+from gatas.datasets.node_table import NodeTable
 from gatas.datasets.pair_files import asked_types, numbered_pairs, read_pair_files, table_of
 from gatas.datasets.settings import checked
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
+from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets
 from gatas.errors import GatasWarning, GraphError
-from gatas.graph import Graph, Names, NodeTable
+from gatas.graph import Graph, NodeIds
 from gatas.graph.inputs import Floats, Ints
-from gatas.graph.node_columns import splits_of, warn_of_others
-from gatas.graph.reading import are_numbers, codes_of, numbered_nodes, numbered_types
-from gatas.graph.tables import Table, numbers_of
+from gatas.graph.reading import are_indices, codes_of, indexed_nodes, indexed_types
+from gatas.graph.tables import Table, numbers_of, warn_of_unused
 
 ONE_TYPE = "link"
 """What edges are called where no column says."""
@@ -41,9 +43,7 @@ def read_own(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
     """The data set that a config's files hold; those that lie in `data_dir` under their name are taken from there."""
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
-    tables = _read(files)
-    graph, asked = (_links if config.task == "link prediction" else _classes)(files, tables)
-    dataset = Dataset(name=config.name, graph=graph, features=graph.nodes.features, origin=config, **asked)
+    dataset = replace((_links if config.task == "link prediction" else _classes)(files, _read(files)), origin=config)
     if any(path is not None for path in dict(config.pairs).values()):
         dataset.check_leaks()  # of links that we held out ourselves, none can
     return dataset
@@ -54,12 +54,7 @@ def open_stored(config: DataConfig, data_dir: str | Path | None = None) -> Datas
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
     assert files.store is not None
-    graph = Graph.open(files.store)
-    if graph.nodes.labels is None:
-        raise GraphError(
-            f"{files.store} holds no labels, so no class can be learned. Ingest it with a node table that has some."
-        )
-    return replace(Dataset.from_graph(graph, name=config.name), origin=files)
+    return replace(Dataset.open(files.store), name=config.name, origin=files)
 
 
 def _looked_for(folder: Path) -> Callable[[Path], Path]:
@@ -88,15 +83,15 @@ def _read(config: DataConfig) -> Tables:
     links = config.task == "link prediction"
     given = {"source": config.source, "target": config.target, "type": config.edge_type, "weight": config.weight}
     edges = table_of(config.edges, given | ({"split": config.split} if links else {}), "edge_type")
-    warn_of_others(edges)
+    warn_of_unused(edges)
     people = None
     if config.nodes is not None:
         given = {"id": config.id, "type": config.node_type, "graph": config.graph}
         if not links:
             given |= {"split": config.split} | ({"label": _one(config.label)} if len(config.label or " ") == 1 else {})
         people = table_of(config.nodes, given, "node_type")
-    names, (source, target) = numbered_nodes(edges, people)
-    types, type_names = numbered_types(edges)
+    names, (source, target) = indexed_nodes(edges, people)
+    types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types
     kinds = Kinds(np.zeros(len(names), np.int64), ONE_KIND)
     if people is not None and "type" in people.columns:
@@ -108,9 +103,9 @@ def _one(names: tuple[str, ...] | None) -> str | None:
     return names[0] if names else None
 
 
-def _graph(config: DataConfig, tables: Tables, nodes: NodeTable, kept: NDArray[np.bool_] | None = None) -> Graph:
-    """The graph of all edges, or of those that are kept."""
-    edges, people = tables.edges, tables.people
+def _graph(config: DataConfig, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
+    """Make the graph of all edges, or of those that are kept."""
+    edges = tables.edges
     rows = np.arange(len(tables.source)) if kept is None else np.flatnonzero(kept)
     weight = None if "weight" not in edges.columns else numbers_of(edges, "weight", edges.columns["weight"])[rows]
     return Graph.from_edges(
@@ -121,42 +116,38 @@ def _graph(config: DataConfig, tables: Tables, nodes: NodeTable, kept: NDArray[n
         weight=weight,
         inverse=config.direction == "inverse",
         undirected=config.direction == "undirected",
-        graph_id=None if people is None or "graph" not in people.columns else codes_of(people, "graph")[0],
-        node_names=None if are_numbers(tables.names) else Names.of(tables.names),
+        node_ids=None if are_indices(tables.names) else NodeIds.of(tables.names),
         edge_type_names=tables.edge_type_names,
-        nodes=nodes,
         where=lambda row: f"{edges.path}, row {rows[row] + 1}",
     )
 
 
-def _nodes(tables: Tables, **more: Any) -> NodeTable:
-    if tables.node_type is not None:
-        more |= {"node_type": tables.node_type, "node_type_names": tables.kinds.names}
-    return NodeTable(len(tables.names), **more)
+def _with_direction(config: DataConfig, tables: Tables) -> DataConfig:
+    """Resolve the direction `auto`: undirected where every edge is listed both ways, else inverse."""
+    if config.direction != "auto":
+        return config
+    listed = Graph.from_edges(tables.source, tables.target, tables.edge_type, num_nodes=len(tables.names),
+                              num_edge_types=len(tables.edge_type_names))  # fmt: skip
+    return config.model_copy(update={"direction": "undirected" if is_symmetric(listed) else "inverse"})
 
 
-def _classes(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]:
-    """Nodes with their classes, split by a column or by ratios."""
+def _nodes(tables: Tables, features: Any) -> NodeTable:
+    people = tables.people
+    graphs = None if people is None or "graph" not in people.columns else codes_of(people, "graph")[0]
+    types, names = (None, ()) if tables.node_type is None else (tables.node_type.astype(np.int16), tables.kinds.names)
+    return NodeTable(len(tables.names), features, types, names, None if graphs is None else graphs.astype(np.int32))
+
+
+def _classes(config: DataConfig, tables: Tables) -> Dataset:
+    """Make a data set of nodes with their classes, split by a column or by ratios."""
     people = tables.people
     assert people is not None
+    config = _with_direction(config, tables)
     labels = read_labels(people, config.label)
     splits = node_splits(config, people, labels)
     encoding = learn_encoding(people, config, tables.kinds, splits["train"])
-    nodes = _nodes(
-        tables,
-        features=_encoded(encoding, tables),
-        labels=labels.values,
-        class_names=labels.names,
-        splits=splits,
-    )
-    several = labels.values.ndim == 2
-    return _graph(config, tables, nodes), {
-        "labels": labels.values,
-        "splits": splits,
-        "task": "multi-label node classification" if several else "node classification",
-        "names": labels.names,
-        "encoding": encoding,
-    }
+    targets = NodeTargets(labels.values, labels.names, splits)
+    return Dataset(config.name, _graph(config, tables), targets, _nodes(tables, _encoded(encoding, tables)), encoding=encoding)
 
 
 def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
@@ -190,15 +181,32 @@ def node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, 
     return splits
 
 
-def _links(config: DataConfig, tables: Tables) -> tuple[Graph, dict[str, Any]]:
-    """Links of the types asked for, held out of the graph."""
+def _links(config: DataConfig, tables: Tables) -> Dataset:
+    """Make a data set of links of the types asked for, held out of the graph."""
+    config = _with_direction(config, tables)
     encoding = None if tables.people is None else learn_encoding(tables.people, config, tables.kinds, None)
     files = read_pair_files(config, tables.names)
     names = asked_types(config, tables.edge_type_names, files)
     kind = np.array([names.index(name) if name in names else UNASKED for name in tables.edge_type_names])
     listed = Links(tables.source, kind[tables.edge_type], tables.target, len(tables.names))
     given = {split: numbered_pairs(pairs, names, len(tables.names)) for split, pairs in files.items()}
-    held = held_out(config, tables.edges, listed, given, tables.node_type)
-    graph = _graph(config, tables, _nodes(tables, features=_encoded(encoding, tables)), held.in_graph)
-    asked = {"labels": None, "splits": held.splits, "task": "link prediction", "names": names, "ends": held.ends}
-    return graph, {**asked, "encoding": encoding}
+    held = hold_out_links(
+        listed,
+        given,
+        split=_edge_splits(tables.edges) if not given and "split" in tables.edges.columns else None,
+        ratios=config.ratios,
+        seed=config.seed,
+        undirected=config.direction == "undirected",
+        node_type=tables.node_type,
+        where=str(tables.edges.path),
+    )
+    graph, nodes = _graph(config, tables, held.in_graph), _nodes(tables, _encoded(encoding, tables))
+    return Dataset(config.name, graph, LinkTargets(names, held.splits, held.ends), nodes, encoding=encoding)
+
+
+def _edge_splits(edges: Table) -> Ints:
+    """Return 0, 1, 2 for train, valid, test and -1 for none, for each edge."""
+    split = np.full(edges.num_rows, UNASKED)
+    for number, name in enumerate(SPLITS):
+        split[splits_of(edges).get(name, np.empty(0, np.int64))] = number
+    return split

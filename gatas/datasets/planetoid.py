@@ -26,15 +26,13 @@ def read(name: str, folder: Path) -> Dataset:
     """From the raw files; nothing is written beside them."""
     from torch_geometric.io import read_planetoid_data
 
-    from gatas.graph.pyg import from_pyg
+    from gatas.datasets.pyg import dataset_from_pyg
 
     try:
         data = read_planetoid_data(str(folder), name)
     except (OSError, EOFError, ValueError, IndexError, pickle.UnpicklingError) as error:
         raise DatasetError(f"{folder} does not hold the files ind.{name}.* as published: {error}. Restore them.") from error
-    graph = from_pyg(data, undirected=True)
-    nodes = graph.nodes
-    return Dataset(name, graph, nodes.features, nodes.labels, nodes.splits, "node classification", CLASSES[name])
+    return dataset_from_pyg(data, direction="undirected", class_names=CLASSES[name], name=name)
 
 
 def download(name: str, cache: Path) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.datasets.dataset import Dataset
+from gatas.datasets.targets import SPLITS
 from gatas.errors import DatasetError
-from gatas.graph import SPLITS, Graph, NodeTable
+from gatas.graph import Graph
 from gatas.graph.inputs import Floats
 
 SPLIT_OF_TISSUE = np.repeat([0, 1, 2], [20, 2, 2])
@@ -27,22 +28,24 @@ def read_arrays(name: str, folder: Path) -> Dataset:
         _expect(arrays, ("edges", "feats", "graph", "gene_row"), folder / "ppi_graph_feats.npz")
         _expect(labelled, ("labels", "go_term"), labels_file)
         tissue, edges = arrays["graph"].astype(np.int64), arrays["edges"]
-        nodes = NodeTable(
-            len(tissue),
-            features=_standardised(arrays["feats"], SPLIT_OF_TISSUE[tissue] == 0),
-            labels=labelled["labels"][arrays["gene_row"]],
+        return Dataset.for_nodes(
+            Graph.from_edges(edges[:, 0], edges[:, 1], num_nodes=len(tissue), undirected=True),
+            labelled["labels"][arrays["gene_row"]],
+            {split: SPLIT_OF_TISSUE[tissue] == number for number, split in enumerate(SPLITS)},
             class_names=tuple(str(term) for term in labelled["go_term"]),
-            splits={split: SPLIT_OF_TISSUE[tissue] == number for number, split in enumerate(SPLITS)},
+            features=_standardised(arrays["feats"], SPLIT_OF_TISSUE[tissue] == 0),
+            graph_id=tissue,
+            name=name,
+            note=REBUILT,
         )
-    graph = Graph.from_edges(edges[:, 0], edges[:, 1], num_nodes=len(tissue), undirected=True, graph_id=tissue, nodes=nodes)
-    return Dataset.from_graph(graph, name=name, note=REBUILT)
 
 
 def read_released(name: str, folder: Path) -> Dataset:
     """From the files of `ppi.zip`, read by PyG. It writes what it made of them: not beside them, unless it did so before."""
+    import torch
     from torch_geometric.datasets import PPI
 
-    from gatas.graph.pyg import from_pyg
+    from gatas.datasets.pyg import MASKS, dataset_from_pyg
 
     with TemporaryDirectory() as scratch:
         (Path(scratch) / "raw").symlink_to((folder / "raw").absolute())
@@ -51,12 +54,10 @@ def read_released(name: str, folder: Path) -> Dataset:
             parts = [list(PPI(str(root), split=split)) for split in ("train", "val", "test")]
         except (OSError, ValueError, KeyError, IndexError, RuntimeError) as error:
             raise DatasetError(f"{folder} does not hold the files of ppi.zip: {error}. Restore them.") from error
-    graph = from_pyg([data for part in parts for data in part], undirected=True)
-    assert graph.graph_id is not None
-    split = np.repeat(np.arange(3), [len(part) for part in parts])[graph.graph_id]
-    nodes = graph.nodes
-    splits = {split_name: np.flatnonzero(split == number) for number, split_name in enumerate(SPLITS)}
-    return Dataset(name, graph, nodes.features, nodes.labels, splits, "multi-label node classification", nodes.class_names)
+    for attribute, part in zip(MASKS.values(), parts, strict=True):
+        for data in (data for some in parts for data in some):
+            data[attribute] = torch.full((data.num_nodes,), any(data is own for own in part))
+    return dataset_from_pyg([data for part in parts for data in part], direction="undirected", name=name)
 
 
 def download(name: str, cache: Path) -> None:

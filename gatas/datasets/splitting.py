@@ -4,8 +4,8 @@ import numpy as np
 
 from gatas.datasets.config import DataConfig, Ratios
 from gatas.datasets.labels import Labels
+from gatas.datasets.targets import SPLITS
 from gatas.errors import GraphError
-from gatas.graph import SPLITS
 from gatas.graph.inputs import Ints
 
 

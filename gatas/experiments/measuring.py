@@ -67,7 +67,7 @@ def seconds_to_answer(model: Learnable, dataset: Dataset, config: TrainingConfig
     split, links = dataset.splits["test" if "test" in dataset.splits else "valid"], dataset.task == "link prediction"
     nodes = np.union1d(split.source, split.target) if links else np.sort(np.asarray(split))
     given: dict[str, Tensor] = {}
-    graph_id = None if dataset.graph.graph_id is None else np.asarray(dataset.graph.graph_id)
+    graph_id = None if dataset.nodes.graph_id is None else np.asarray(dataset.nodes.graph_id)
     if config.by_graph and graph_id is not None:
         nodes = nodes[graph_id[nodes] == graph_id[nodes[0]]]
         first = int(np.searchsorted(graph_id, graph_id[nodes[0]]))

@@ -1,9 +1,8 @@
-"""Typed edges in CSR, ids, readers and writers: everything that is checked, is checked here, once."""
+"""Typed edges in CSR, ids, relations with their inverses, readers and writers of these."""
 
-from gatas.graph.graph import SELF_LOOP, Graph
-from gatas.graph.names import Names
-from gatas.graph.nodes import SPLITS, UNLABELLED, NodeTable
+from gatas.graph.graph import NO_INVERSE, SELF_LOOP, Graph
+from gatas.graph.ids import NodeIds
 from gatas.graph.reading import read_graph
 from gatas.graph.summary import Summary, summarise
 
-__all__ = ["SELF_LOOP", "SPLITS", "UNLABELLED", "Graph", "Names", "NodeTable", "Summary", "read_graph", "summarise"]
+__all__ = ["NO_INVERSE", "SELF_LOOP", "Graph", "NodeIds", "Summary", "read_graph", "summarise"]

@@ -114,6 +114,17 @@ def _compacted(types: Ints) -> tuple[Ints, tuple[str, ...]]:
     return np.searchsorted(used, types).astype(np.int64), names
 
 
+def inverse_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Name inverse types: `likes⁻¹`, unless the data has a type of that name, then `likes⁻¹⁻¹` and so on."""
+    found: list[str] = []
+    for name in names:
+        inverse = f"{name}⁻¹"
+        while inverse in names or inverse in found:
+            inverse += "⁻¹"
+        found.append(inverse)
+    return tuple(found)
+
+
 def with_inverse_types(edges: EdgeList, num_edge_types: int, num_nodes: int) -> EdgeList:
     """(i, r, j) also gives (j, r⁻¹, i); the inverse of type k is type k + num_edge_types."""
     inverse_type = edges.edge_type + num_edge_types

@@ -1,6 +1,5 @@
-"""`Graph`: typed directed edges in CSR, and whatever is known about the nodes."""
+"""`Graph`: typed directed edges in CSR, the ids of nodes, and which edge type is the inverse of which."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.errors import GatasWarning, GraphError
+from gatas.errors import GraphError
 from gatas.graph.edges import (
     MAX_NODES,
     EdgeList,
     Repeated,
     checked_range,
     collapsed,
+    inverse_names,
     listed_edges,
     numbered_types,
     with_inverse_types,
     with_reverses,
     without_zeros,
 )
-from gatas.graph.inputs import Ints, Where, as_array, as_count, as_indices, kept, sealed
-from gatas.graph.names import Names, as_number
-from gatas.graph.nodes import NOTHING_KNOWN, NodeTable, node_place
+from gatas.graph.ids import NodeIds, as_integer
+from gatas.graph.inputs import Ints, Where, as_array, as_count, kept, sealed
 
 SLICE = 1 << 20
 """Values that are checked at once: a mapped graph is larger than memory."""
@@ -32,12 +31,17 @@ SLICE = 1 << 20
 SELF_LOOP = 0
 """Relation 0, added to every node (§3.1); relation k + 1 is the data's edge type k."""
 
+NO_INVERSE = -1
+"""What `Graph.inverse_of` holds for an edge type whose edges have no counterpart in the other direction."""
+
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A typed directed multigraph, or several side by side. Immutable; checked once, here.
+    """A typed directed multigraph. Immutable; checked once, here.
 
     The edges of node i are `neighbour[indptr[i]:indptr[i + 1]]`, ascending by (edge_type, neighbour), each at most once.
+    Nodes have an index from 0 on, and the id that users know them by. `inverse_of[k]` is the edge type that edges of type k
+    have in the other direction: another type, k itself where edges are undirected, or -1.
     """
 
     indptr: Ints  # (N + 1,)
@@ -45,25 +49,19 @@ class Graph:
     edge_type: NDArray[Any]  # (E,) int16, or int32 from 32,768 types on
     num_edge_types: int
     weight: NDArray[np.float32] | None = None  # (E,)
-    graph_id: NDArray[np.int32] | None = None  # (N,) from 0 on; no edge leaves its graph
-    node_names: Names | None = None  # None: nodes are known by their numbers
+    node_ids: NodeIds | None = None  # None: the ids are the indices
     edge_type_names: tuple[str, ...] = ()
-    nodes: NodeTable = NOTHING_KNOWN
+    inverse_of: tuple[int, ...] = ()  # by edge type
     num_repeated: int = 0  # listed edges that were repeats of another
 
     def __post_init__(self) -> None:
-        for name in ("indptr", "neighbour", "edge_type", "weight", "graph_id"):
+        for name in ("indptr", "neighbour", "edge_type", "weight"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, kept(as_array(array)))
         self._check_edges()
-        self._check_nodes()
-        if not self.edge_type_names:
-            object.__setattr__(self, "edge_type_names", tuple(str(number) for number in range(self.num_edge_types)))
-        if len(self.edge_type_names) != self.num_edge_types:
-            raise GraphError(f"{len(self.edge_type_names)} edge type names were given for {self.num_edge_types} types.")
-        if len(set(self.edge_type_names)) != self.num_edge_types:
-            twice = next(name for name in self.edge_type_names if self.edge_type_names.count(name) > 1)
-            raise GraphError(f"two edge types are named {twice!r}. Names must be distinct: rename one of them.")
+        if self.node_ids is not None and len(self.node_ids) != self.num_nodes:
+            raise GraphError(f"{len(self.node_ids)} node ids were given for {self.num_nodes} nodes.")
+        self._check_edge_types()
 
     @classmethod
     def from_edges(
@@ -78,22 +76,36 @@ class Graph:
         inverse: bool = False,
         undirected: bool = False,
         repeated: Repeated = "collapse",
-        graph_id: Any = None,
-        node_names: Names | Sequence[int] | Sequence[str] | None = None,
+        node_ids: NodeIds | Sequence[int] | Sequence[str] | None = None,
         edge_type_names: Sequence[str] = (),
-        nodes: NodeTable | None = None,
+        inverse_of: Sequence[int] | None = None,
         where: Where = "edge {}".format,
     ) -> "Graph":
         """Make a graph from integer arrays.
 
-        `inverse` gives every type an inverse type of its own, `undirected` adds the reverse edge under the same type.
-        Repeated edges collapse to one (their weights add up); `repeated="count"` makes a weight of their number.
+        Args:
+            source: Index of the node that each edge starts from.
+            target: Index of the node that each edge points to.
+            edge_type: Type of each edge, from 0 on; all edges are of one type if it is left out.
+            num_nodes: Number of nodes; one more than the largest index if it is left out.
+            num_edge_types: Number of edge types; if it is left out, types that do not occur are renumbered away.
+            weight: Positive weight of each edge.
+            inverse: Give every edge type an inverse type of its own, with every edge in the other direction.
+            undirected: Add the reverse of every edge under the same type.
+            repeated: `"collapse"` makes one edge of repeats (their weights add up), `"count"` makes a weight of their number.
+            node_ids: The ids that users know nodes by; indices if left out.
+            edge_type_names: A name for each type; the type's number if left out.
+            inverse_of: For edges that the data itself lists in both directions: the type that each type has in the other
+                direction, -1 for none. Known without being given where `inverse` or `undirected` is set.
+            where: Names the place of an edge in error messages.
 
         >>> Graph.from_edges([0, 0, 1], [1, 2, 2], undirected=True).num_edges
         6
         """
         if inverse and undirected:
             raise GraphError("inverse and undirected were both asked for; choose one: types of their own, or the same type.")
+        if inverse_of is not None and (inverse or undirected):
+            raise GraphError("inverse_of was given beside inverse or undirected, which say it themselves. Leave one out.")
         if repeated not in ("collapse", "count"):
             raise GraphError(f"repeated is {repeated!r}; expected 'collapse' or 'count'.")
         edges = listed_edges(source, target, edge_type, weight, where)
@@ -102,9 +114,11 @@ class Graph:
         edges = collapsed(without_zeros(replace(edges, edge_type=types)), num_nodes, repeated)
         if inverse:
             edges = with_inverse_types(edges, len(names), num_nodes)
-            names = (*names, *(f"{name}⁻¹" for name in names))
+            inverse_of = (*range(len(names), 2 * len(names)), *range(len(names)))
+            names = (*names, *inverse_names(names))
         if undirected:
             edges = with_reverses(edges, num_nodes)
+            inverse_of = range(len(names))
         counts = np.bincount(edges.source, minlength=num_nodes)
         return cls(
             indptr=sealed(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])),
@@ -112,16 +126,15 @@ class Graph:
             edge_type=sealed(edges.edge_type.astype(np.int16 if len(names) < 2**15 else np.int32)),
             num_edge_types=len(names),
             weight=edges.weight,
-            graph_id=None if graph_id is None else _numbered_graphs(graph_id),
-            node_names=Names.of(node_names) if node_names is not None and not isinstance(node_names, Names) else node_names,
+            node_ids=NodeIds.of(node_ids) if node_ids is not None and not isinstance(node_ids, NodeIds) else node_ids,
             edge_type_names=names,
-            nodes=NOTHING_KNOWN if nodes is None else nodes,
+            inverse_of=() if inverse_of is None else tuple(inverse_of),
             num_repeated=edges.num_repeated,
         )
 
     @classmethod
     def open(cls, folder: str | Path, *, verify: bool = False) -> "Graph":
-        """Map a saved graph into memory; `verify` reads every byte and checks its sum."""
+        """Map a saved graph into memory; `verify` reads every byte and compares its checksum."""
         from gatas.graph.saved import open_graph
 
         return open_graph(Path(folder), verify=verify)
@@ -151,49 +164,49 @@ class Graph:
         return ("self" if "self" not in self.edge_type_names else "(self-loop)", *self.edge_type_names)
 
     @property
-    def num_graphs(self) -> int:
-        return 1 if self.graph_id is None else int(self.graph_id.max()) + 1
-
-    @property
     def source(self) -> NDArray[np.int32]:
         """(E,) the node each edge starts from."""
         return np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr))
 
     def edges_from(self, nodes: Ints) -> EdgeList:
-        """All edges of some nodes, in their order."""
+        """Return all edges of some nodes, in their order."""
         first = self.indptr[nodes]
         degree = self.indptr[nodes + 1] - first
         edge = np.arange(degree.sum()) + np.repeat(first - np.cumsum(degree) + degree, degree)
         kind, target = self.edge_type[edge].astype(np.int64), self.neighbour[edge].astype(np.int64)
         return EdgeList(np.repeat(nodes, degree), kind, target, None if self.weight is None else self.weight[edge])
 
-    def name(self, node: int) -> int | str:
-        """The id a user knows this node by."""
-        if isinstance(node, float | str) or not 0 <= node < self.num_nodes:
-            raise GraphError(f"there is no node {node!r}; nodes are numbered 0 to {self.num_nodes - 1}.")
-        return int(node) if self.node_names is None else self.node_names[node]
+    @property
+    def original_edge_types(self) -> list[int]:
+        """Edge types as the data has them: of two types that are each other's inverse, the first."""
+        return [kind for kind, inverse in enumerate(self.inverse_of) if inverse in (NO_INVERSE, kind) or inverse > kind]
 
-    def find(self, name: int | str) -> int:
-        """The node with this id; an integer written as text will do."""
-        if self.node_names is not None:
-            return int(self.node_names.find([name])[0])
-        number = as_number(name)
-        if number is None or not 0 <= number < self.num_nodes:
-            raise GraphError(f"there is no node {name!r}; nodes are numbered 0 to {self.num_nodes - 1}.")
-        return number
+    def id_of(self, index: int) -> int | str:
+        """Return the id that a user knows this node by."""
+        if isinstance(index, float | str) or not 0 <= index < self.num_nodes:
+            raise GraphError(f"there is no node with index {index!r}; indices are 0 to {self.num_nodes - 1}.")
+        return int(index) if self.node_ids is None else self.node_ids[index]
 
-    def place(self, name: int | str) -> int:
-        """The same without complaint: -1 for an id that no node has. Quick for those who ask again and again."""
-        if self.node_names is not None:
-            return self.node_names.place(name)
-        number = as_number(name)
-        return number if number is not None and 0 <= number < self.num_nodes else -1
+    def index_of(self, node_id: int | str) -> int:
+        """Return the index of the node with this id; an integer written as text will do."""
+        if self.node_ids is not None:
+            return int(self.node_ids.indices([node_id])[0])
+        index = as_integer(node_id)
+        if index is None or not 0 <= index < self.num_nodes:
+            raise GraphError(f"no node has the id {node_id!r}; ids are 0 to {self.num_nodes - 1}.")
+        return index
+
+    def get_index(self, node_id: int | str) -> int:
+        """Return the index of the node with this id, or -1. Quick for callers that look up again and again."""
+        if self.node_ids is not None:
+            return self.node_ids.get(node_id)
+        index = as_integer(node_id)
+        return index if index is not None and 0 <= index < self.num_nodes else -1
 
     def __repr__(self) -> str:
         return (
             f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_edge_types} edge types"
-            f"{', weighted' if self.weight is not None else ''}"
-            f"{f', {self.num_graphs} graphs' if self.graph_id is not None else ''})"
+            f"{', weighted' if self.weight is not None else ''})"
         )
 
     def _check_edges(self) -> None:
@@ -242,43 +255,28 @@ class Graph:
                 if not (np.isfinite(weight) & (weight > 0)).all():
                     raise GraphError("weights must be positive and finite.")
 
-    def _check_nodes(self) -> None:
-        if self.nodes is NOTHING_KNOWN:
-            object.__setattr__(self, "nodes", NodeTable(self.num_nodes))
-        if self.nodes.num_nodes != self.num_nodes:
-            raise GraphError(f"the node table has {self.nodes.num_nodes} rows, but the graph has {self.num_nodes} nodes.")
-        if self.node_names is not None and len(self.node_names) != self.num_nodes:
-            raise GraphError(f"{len(self.node_names)} node names were given for {self.num_nodes} nodes.")
-        graph_id = self.graph_id
-        if graph_id is None:
-            return
-        if graph_id.dtype != np.int32 or graph_id.shape != (self.num_nodes,) or graph_id.min() < 0:
+    def _check_edge_types(self) -> None:
+        names = self.edge_type_names or tuple(str(number) for number in range(self.num_edge_types))
+        inverse_of = self.inverse_of or (NO_INVERSE,) * self.num_edge_types
+        object.__setattr__(self, "edge_type_names", names)
+        object.__setattr__(self, "inverse_of", tuple(int(inverse) for inverse in inverse_of))
+        if len(names) != self.num_edge_types:
+            raise GraphError(f"{len(names)} edge type names were given for {self.num_edge_types} types.")
+        if len(set(names)) != self.num_edge_types:
+            twice = next(name for name in names if names.count(name) > 1)
+            raise GraphError(f"two edge types are named {twice!r}. Names must be distinct: rename one of them.")
+        if len(inverse_of) != self.num_edge_types:
             raise GraphError(
-                f"graph_id has type {graph_id.dtype} and shape {graph_id.shape}; expected {self.num_nodes} int32 from 0 on."
+                f"inverse_of has {len(inverse_of)} values for {self.num_edge_types} edge types. Give one for each."
             )
-        source = self.source
-        crossing = graph_id[source] != graph_id[self.neighbour]
-        if crossing.any():
-            at = int(np.argmax(crossing))
-            raise GraphError(
-                f"the edge from node {source[at]} to node {self.neighbour[at]} joins two graphs. "
-                "Put both nodes into one graph, or remove the edge."
-            )
+        for kind, inverse in enumerate(self.inverse_of):
+            known = inverse == NO_INVERSE or (0 <= inverse < self.num_edge_types and self.inverse_of[inverse] == kind)
+            if not known:
+                raise GraphError(
+                    f"inverse_of[{kind}] is {inverse}; expected -1, or a type of which {kind} is the inverse in turn."
+                )
 
 
 def _slices(length: int) -> list[tuple[int, int]]:
     """Cut so that what is computed of a slice is small."""
     return [(first, min(first + SLICE, length)) for first in range(0, length, SLICE)]
-
-
-def _numbered_graphs(graph_id: Any) -> NDArray[np.int32]:
-    """Graphs from 0 without gaps."""
-    given = as_indices(graph_id, "graph", node_place)
-    used, numbers = np.unique(given, return_inverse=True)
-    if used.size and used[-1] >= used.size:
-        warnings.warn(
-            f"graphs are numbered up to {used[-1]}, but only {used.size} occur; they were renumbered 0 to {used.size - 1}.",
-            GatasWarning,
-            stacklevel=3,
-        )
-    return numbers.astype(np.int32)

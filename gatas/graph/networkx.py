@@ -1,112 +1,64 @@
 """Graphs of NetworkX, in and out."""
 
-import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import pyarrow as pa
 
-from gatas.errors import GatasWarning, GraphError
+from gatas.errors import GraphError
 from gatas.graph.graph import Graph
-from gatas.graph.names import Names
-from gatas.graph.node_columns import is_list, node_table
-from gatas.graph.nodes import NodeTable
-from gatas.graph.tables import Table, is_number_column
+from gatas.graph.ids import NodeIds
 
 
 def from_networkx(
-    graph: "nx.Graph[Any]",
-    *,
-    edge_type: str = "type",
-    weight: str = "weight",
-    features: str | Sequence[str] = (),
-    label: str | None = None,
-    split: str | None = None,
-    inverse: bool = False,
+    graph: "nx.Graph[Any]", *, edge_type: str = "type", weight: str = "weight", inverse: bool = False, undirected: bool = False
 ) -> Graph:
-    """Any NetworkX graph; undirected ones get both directions. `edge_type` and `weight` name edge attributes.
+    """Make a graph of any NetworkX graph; undirected ones get both directions.
 
-    `features`, `label` and `split` name node attributes: numbers, or one that is a vector; classes as numbers or text, none
-    where a node has no label; and train, valid or test.
-
-    >>> dataset = Dataset.from_graph(from_networkx(graph, features=["age", "height"], label="club", split="split"))
+    Args:
+        graph: Nodes may be any integers or any text, which become ids.
+        edge_type: Edge attribute that holds the type of an edge, if edges have it.
+        weight: Edge attribute that holds the weight of an edge, if edges have it.
+        inverse: Give every edge type of a directed graph an inverse type of its own.
+        undirected: Add the reverse of every edge of a directed graph under the same type.
     """
     if inverse and not graph.is_directed():
         raise GraphError("the NetworkX graph is undirected, so every edge is its own inverse. Leave out inverse.")
-    names = list(graph.nodes)
-    number = {name: index for index, name in enumerate(names)}
+    ids = list(graph.nodes)
+    index_of = {one: index for index, one in enumerate(ids)}
     edges = list(graph.edges(data=True))
     types = _attribute(edges, edge_type)
     kinds = [] if types is None else _kinds(types)
     code = {kind: index for index, kind in enumerate(kinds)}
     return Graph.from_edges(
-        [number[source] for source, _, _ in edges],
-        [number[target] for _, target, _ in edges],
+        [index_of[source] for source, _, _ in edges],
+        [index_of[target] for _, target, _ in edges],
         None if types is None else [code[kind] for kind in types],
-        num_nodes=len(names),
+        num_nodes=len(ids),
         weight=_attribute(edges, weight),
         inverse=inverse,
-        undirected=not graph.is_directed(),
-        node_names=None if _are_numbers(names) else Names.of(names),
+        undirected=undirected or not graph.is_directed(),
+        node_ids=None if _are_indices(ids) else NodeIds.of(ids),
         edge_type_names=[str(kind) for kind in kinds],
-        nodes=_node_table(graph, [features] if isinstance(features, str) else list(features), {"label": label, "split": split}),
         where=lambda edge: f"the edge from {edges[edge][0]!r} to {edges[edge][1]!r}",
     )
 
 
 def to_networkx(graph: Graph) -> "nx.MultiDiGraph[Any]":
-    """A `MultiDiGraph` with the original ids, edge attribute `type` (its name), and `weight` where there is one."""
+    """Return a `MultiDiGraph` with the original ids, edge attribute `type` (its name), and `weight` where there is one."""
     result: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
-    names = range(graph.num_nodes) if graph.node_names is None else graph.node_names.tolist()
-    result.add_nodes_from(names)
+    ids = range(graph.num_nodes) if graph.node_ids is None else graph.node_ids.tolist()
+    result.add_nodes_from(ids)
     weights = [{}] * graph.num_edges if graph.weight is None else [{"weight": float(weight)} for weight in graph.weight]
     for source, target, kind, weight in zip(
         graph.source.tolist(), graph.neighbour.tolist(), graph.edge_type.tolist(), weights, strict=True
     ):
-        result.add_edge(names[source], names[target], type=graph.edge_type_names[kind], **weight)
+        result.add_edge(ids[source], ids[target], type=graph.edge_type_names[kind], **weight)
     return result
 
 
-def _node_table(graph: "nx.Graph[Any]", features: list[str], given: dict[str, str | None]) -> NodeTable | None:
-    """Attributes as the columns of a table; those that have no use are said."""
-    named = {name: column for name, column in given.items() if column is not None}
-    there = {name for _, attributes in graph.nodes(data=True) for name in attributes}
-    if unused := sorted(map(str, there - {*features, *named.values()})):
-        warnings.warn(
-            f"{len(unused)} attributes of nodes were not used: {', '.join(map(repr, unused))}. Name them by features, label or "
-            "split if they should be.",
-            GatasWarning,
-            stacklevel=3,
-        )
-    if not features and not named:
-        return None
-    if missing := [name for name in (*features, *named.values()) if name not in there]:
-        raise GraphError(
-            f"no node has the attribute {missing[0]!r}; nodes have {', '.join(sorted(map(repr, there))) or 'none'}."
-        )
-    columns = {name: _node_column(graph, name) for name in (*features, *named.values())}
-    for name in features:
-        if not (is_number_column(columns[name]) or is_list(columns[name].type)):
-            raise GraphError(f"the attribute {name!r} holds {columns[name].type}; features are numbers. Encode it first.")
-    ours = {name: columns.pop(column) for name, column in named.items()}
-    return node_table(Table(Path("the NetworkX graph"), ours, named, columns, graph.number_of_nodes()), None)
-
-
-def _node_column(graph: "nx.Graph[Any]", name: str) -> Any:
-    values = [attributes.get(name) for _, attributes in graph.nodes(data=True)]
-    try:
-        return pa.chunked_array([pa.array(values)])
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        reason = str(error).splitlines()[0]
-        raise GraphError(
-            f"the attribute {name!r} of nodes is not of one kind ({reason}). Make it numbers, text or lists."
-        ) from None
-
-
 def _attribute(edges: Sequence[tuple[Any, Any, dict[str, Any]]], name: str) -> list[Any] | None:
-    """An attribute of all edges, or None if none of them has it."""
+    """Return an attribute of all edges, or None if none of them has it."""
     values = [attributes.get(name) for _, _, attributes in edges]
     missing = [value is None for value in values]
     if all(missing):
@@ -121,7 +73,7 @@ def _attribute(edges: Sequence[tuple[Any, Any, dict[str, Any]]], name: str) -> l
 
 
 def _kinds(types: Sequence[Any]) -> list[Any]:
-    """The distinct edge types in ascending order, all numbers or all text."""
+    """Return the distinct edge types in ascending order, all numbers or all text."""
     if len({isinstance(kind, str) for kind in types}) > 1:
         raise GraphError("edge types must be of one kind, but some are text and some are not. Make all of them text.")
     try:
@@ -130,6 +82,6 @@ def _kinds(types: Sequence[Any]) -> list[Any]:
         raise GraphError(f"edge types cannot be put in order ({error}). Use text or integers.") from error
 
 
-def _are_numbers(names: Sequence[Any]) -> bool:
+def _are_indices(ids: Sequence[Any]) -> bool:
     """Whether nodes are 0, 1, 2 … in order; 0.0 and False are equal to 0, but not the same id."""
-    return all(type(name) is int and name == index for index, name in enumerate(names))
+    return all(type(one) is int and one == index for index, one in enumerate(ids))

@@ -1,4 +1,4 @@
-"""Graphs of PyTorch Geometric, in and out."""
+"""Graphs of PyTorch Geometric as a `Graph`: edges, types, weights; what is known about nodes is in `gatas.datasets.pyg`."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,64 +11,94 @@ from torch_geometric.data import Data, HeteroData
 
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.graph import Graph
+from gatas.graph.ids import NodeIds
 from gatas.graph.inputs import Ints, as_array, as_indices
-from gatas.graph.nodes import NodeTable
-
-MASKS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 
 
 def from_pyg(data: Data | HeteroData | Sequence[Data], *, inverse: bool = False, undirected: bool = False) -> Graph:
-    """A graph from `Data`, `HeteroData`, or several `Data` side by side.
+    """Make a graph of `Data`, `HeteroData`, or several `Data` side by side.
 
-    `Data`: edge_index (or a sparse adj_t), edge_type, edge_weight or a one-column edge_attr, x, y, *_mask, batch.
-    `HeteroData`: node types become ranges of ids named `type/number`, triples become edge types `source__relation__target`.
+    `Dataset.from_pyg` also takes features, labels, splits and links.
+
+    Args:
+        data: `Data` with edge_index (or a sparse adj_t), edge_type, edge_weight or a one-column edge_attr; or `HeteroData`,
+            whose node types become ranges of ids named `type/number` and whose triples become edge types
+            `source__relation__target`.
+        inverse: Give every edge type an inverse type of its own.
+        undirected: Add the reverse of every edge under the same type.
     """
     if isinstance(data, HeteroData):
-        from gatas.graph.hetero import from_hetero
+        return _from_hetero(data, inverse=inverse, undirected=undirected)
+    return _from_data(parts_of(data), inverse=inverse, undirected=undirected)
 
-        return from_hetero(data, inverse=inverse, undirected=undirected)
-    parts = [data] if isinstance(data, Data) else list(data)
+
+def parts_of(data: Any) -> list[Data]:
+    """Return one or several `Data` as a list; anything else is refused."""
+    parts = [data] if isinstance(data, Data) else list(data) if isinstance(data, list | tuple) else []
     if not parts or not all(isinstance(part, Data) for part in parts):
-        raise GraphError(f"from_pyg takes Data, HeteroData or a list of Data; a {type(data).__name__} came.")
-    return _from_data(parts, inverse=inverse, undirected=undirected)
-
-
-def to_pyg(graph: Graph) -> Data | HeteroData:
-    """`HeteroData` for a graph with node types, `Data` otherwise (edge_type, edge_weight and batch where there are any)."""
-    if graph.nodes.node_type is None:
-        return _to_data(graph)
-    from gatas.graph.hetero import to_hetero
-
-    return to_hetero(graph)
+        raise GraphError(f"expected Data, HeteroData or a list of Data; a {type(data).__name__} came.")
+    return parts
 
 
 def _from_data(parts: Sequence[Data], *, inverse: bool, undirected: bool) -> Graph:
-    sizes = [_num_nodes(part) for part in parts]
+    sizes = [num_nodes_of(part) for part in parts]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    num_nodes, several = int(starts[-1]), len(parts) > 1
-    titles = [f"graph {number}, " if several else "" for number in range(len(parts))]
+    titles = [f"graph {number}, " if len(parts) > 1 else "" for number in range(len(parts))]
     ends = [edge_ends(part, size, size, title) for part, size, title in zip(parts, sizes, titles, strict=True)]
-    graph_id = np.repeat(np.arange(len(parts)), sizes) if several else joined(parts, "batch")
-    num_graphs = 1 if graph_id is None else len(np.unique(graph_id))
     return Graph.from_edges(
         np.concatenate([source + start for (source, _), start in zip(ends, starts[:-1], strict=True)]),
         np.concatenate([target + start for (_, target), start in zip(ends, starts[:-1], strict=True)]),
         joined(parts, "edge_type"),
-        num_nodes=num_nodes,
+        num_nodes=int(starts[-1]),
         weight=edge_weight(parts),
         inverse=inverse,
         undirected=undirected,
-        graph_id=graph_id,
-        nodes=NodeTable(
-            num_nodes,
-            features=as_columns(joined(parts, "x")),
-            labels=node_labels(joined(parts, "y"), num_nodes, num_graphs),
-            splits=_splits(parts, num_nodes),
-        ),
     )
 
 
-def _num_nodes(part: Data) -> int:
+def _from_hetero(data: HeteroData, *, inverse: bool, undirected: bool) -> Graph:
+    counts = node_counts(data)
+    starts = dict(zip(counts, np.cumsum([0, *counts.values()]).tolist(), strict=False))
+    sources, targets, kinds = [], [], []
+    for number, triple in enumerate(data.edge_types):
+        start, _, end = triple
+        if start not in counts or end not in counts:
+            raise GraphError(f"the edge type {triple} has a node type without nodes; known are {', '.join(counts)}.")
+        source, target = edge_ends(data[triple], counts[start], counts[end], f"edge type {triple}, ")
+        sources.append(source + starts[start])
+        targets.append(target + starts[end])
+        kinds.append(np.full(len(source), number))
+    return Graph.from_edges(
+        np.concatenate(sources) if sources else [],
+        np.concatenate(targets) if targets else [],
+        np.concatenate(kinds) if kinds else None,
+        num_nodes=sum(counts.values()),
+        weight=edge_weight([data[triple] for triple in data.edge_types]),
+        inverse=inverse,
+        undirected=undirected,
+        node_ids=NodeIds.of([f"{kind}/{row}" for kind, count in counts.items() for row in range(count)]),
+        edge_type_names=["__".join(triple) for triple in data.edge_types],
+    )
+
+
+def node_counts(data: HeteroData) -> dict[str, int]:
+    """Return the number of nodes of each node type."""
+    counts = {kind: _count(data, kind) for kind in data.node_types}
+    if not counts:
+        raise GraphError("the HeteroData has no node types.")
+    return counts
+
+
+def _count(data: HeteroData, kind: str) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyG warns where it cannot tell; an error is raised below
+        count = data[kind].num_nodes
+    if count is None:
+        raise GraphError(f"the node type {kind!r} has neither x nor num_nodes. Set data[{kind!r}].num_nodes.")
+    return int(count)
+
+
+def num_nodes_of(part: Data) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyG warns when it has to guess the number of nodes from the edges
         count = part.num_nodes
@@ -78,7 +108,10 @@ def _num_nodes(part: Data) -> int:
 
 
 def edge_ends(store: Any, num_sources: int, num_targets: int, title: str) -> tuple[Ints, Ints]:
-    """Sources and targets of a graph or of an edge type. Checked before they are shifted, or they could hit another's nodes."""
+    """Return sources and targets of a graph or of an edge type.
+
+    They are checked before they are shifted, or they could hit another's nodes.
+    """
     index, adjacency = store.get("edge_index"), _adjacency(store)
     if index is None and adjacency is not None:
         index = adjacency[0]
@@ -99,7 +132,7 @@ def edge_ends(store: Any, num_sources: int, num_targets: int, title: str) -> tup
 
 
 def _adjacency(store: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Edge index and values of a sparse adj_t, entry by entry: repeats are for the graph to judge."""
+    """Return edge index and values of a sparse adj_t, entry by entry: repeats are for the graph to judge."""
     matrix = store.get("adj_t")
     if matrix is None or store.get("edge_index") is not None:
         return None
@@ -114,7 +147,7 @@ def _adjacency(store: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
 
 
 def edge_weight(stores: Sequence[Any]) -> NDArray[Any] | None:
-    """edge_weight, a one-column edge_attr, or the values of adj_t unless all are 1."""
+    """Return edge_weight, a one-column edge_attr, or the values of adj_t unless all are 1."""
     weight = joined(stores, "edge_weight")
     if weight is not None:
         return weight
@@ -136,7 +169,7 @@ def edge_weight(stores: Sequence[Any]) -> NDArray[Any] | None:
 
 
 def joined(stores: Sequence[Any], name: str) -> NDArray[Any] | None:
-    """An attribute of all graphs or types, one after the other; None if none of them has it."""
+    """Join an attribute of all graphs or types, one after the other; None if none of them has it."""
     values = [store.get(name) for store in stores]
     if all(value is None for value in values):
         return None
@@ -150,69 +183,6 @@ def joined(stores: Sequence[Any], name: str) -> NDArray[Any] | None:
 
 
 def dense(value: Any) -> NDArray[Any]:
-    """An attribute as an array; sparse tensors are filled up."""
+    """Return an attribute as an array; sparse tensors are filled up."""
     sparse = isinstance(value, torch.Tensor) and value.layout != torch.strided
     return as_array(value.to_dense() if sparse else value)
-
-
-def as_columns(features: NDArray[Any] | None) -> NDArray[Any] | None:
-    """A vector is a matrix of one column."""
-    return features[:, None] if features is not None and features.ndim == 1 else features
-
-
-def node_labels(labels: NDArray[Any] | None, num_nodes: int, num_graphs: int) -> NDArray[Any] | None:
-    """Labels of nodes; those of whole graphs are not used."""
-    if labels is None:
-        return None
-    if len(labels) != num_nodes and len(labels) == num_graphs:
-        warnings.warn(f"y labels {num_graphs} graphs, not their nodes, and was not used.", GatasWarning, stacklevel=5)
-        return None
-    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-
-
-def _splits(parts: Sequence[Data], num_nodes: int) -> dict[str, Ints]:
-    masks = {name: joined(parts, attribute) for name, attribute in MASKS.items()}
-    return {name: nodes_in_mask(mask, MASKS[name], num_nodes) for name, mask in masks.items() if mask is not None}
-
-
-def nodes_in_mask(mask: NDArray[Any], attribute: str, num_nodes: int) -> Ints:
-    """The nodes for which a mask, one truth value per node, is true."""
-    if mask.shape != (num_nodes,):
-        raise GraphError(
-            f"{attribute} has shape {mask.shape}; expected ({num_nodes},). Choose one of several splits first, "
-            f"such as data.{attribute} = data.{attribute}[:, 0]."
-        )
-    if not ((mask == 0) | (mask == 1)).all():
-        raise GraphError(f"{attribute} holds other values than true and false. Make a mask of node numbers first.")
-    return np.flatnonzero(mask)
-
-
-def _to_data(graph: Graph) -> Data:
-    nodes = graph.nodes
-    data = Data(edge_index=tensor_ends(graph.source, graph.neighbour), num_nodes=graph.num_nodes)
-    if graph.num_edge_types > 1:
-        data.edge_type = torch.from_numpy(graph.edge_type.astype(np.int64))
-    if graph.weight is not None:
-        data.edge_weight = torch.from_numpy(graph.weight.copy())
-    if graph.graph_id is not None:
-        data.batch = torch.from_numpy(graph.graph_id.astype(np.int64))
-    if nodes.features is not None:
-        dense = nodes.features if isinstance(nodes.features, np.ndarray) else nodes.features.toarray()
-        data.x = torch.from_numpy(dense.copy())
-    if nodes.labels is not None:
-        data.y = torch.from_numpy(nodes.labels.copy())
-    for name, split in nodes.splits.items():
-        data[MASKS.get(name, f"{name}_mask")] = as_tensor_mask(split, graph.num_nodes)
-    return data
-
-
-def tensor_ends(source: NDArray[Any], target: NDArray[Any]) -> torch.Tensor:
-    """An edge_index."""
-    return torch.from_numpy(np.stack([source, target]).astype(np.int64))
-
-
-def as_tensor_mask(split: NDArray[Any], num_nodes: int) -> torch.Tensor:
-    """Node numbers as a mask."""
-    mask = torch.zeros(num_nodes, dtype=torch.bool)
-    mask[torch.from_numpy(split.copy())] = True
-    return mask

@@ -1,4 +1,4 @@
-"""`read_graph`: an edge table, and if there is one a node table, as people keep them."""
+"""`read_graph`: an edge table and, if there is one, a node table, in the form users keep them."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,18 @@ import pyarrow.compute as pc
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.edges import Repeated
 from gatas.graph.graph import Graph
+from gatas.graph.ids import NodeIds
 from gatas.graph.inputs import Ints
-from gatas.graph.names import Names
-from gatas.graph.node_columns import node_table, warn_of_others
-from gatas.graph.tables import Table, ids_of, is_text_file, numbers_of, read_table, same_kind
+from gatas.graph.tables import Table, ids_of, is_text_file, numbers_of, read_table, same_kind, warn_of_unused
+
+NODE_COLUMNS = ("graph", "label", "split", "type")
+"""Columns of a node table that describe nodes rather than structure: `read_dataset` reads them."""
 
 
 def read_graph(
     edges: str | Path,
     nodes: str | Path | None = None,
     *,
-    features: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
     node_columns: Mapping[str, str] | None = None,
     header: bool = True,
@@ -30,85 +31,96 @@ def read_graph(
     undirected: bool = False,
     repeated: Repeated = "collapse",
 ) -> Graph:
-    """Read a graph from Parquet, CSV or TSV files (also .gz).
+    """Read a graph from Parquet, CSV or TSV files (also .gz). Ids come back out wherever nodes are shown.
 
-    The edge table has the columns `source, target[, type][, weight]`, the node table `id[, graph][, label][, split]` and
-    features: numeric columns, one list column, or an .npy file (`features`, or beside the node table with the same stem).
-    `columns` and `node_columns` give the names in your files, such as `columns={"source": "from", "target": "to"}`.
-    Ids are integers or text, and come back out wherever nodes are shown.
+    Args:
+        edges: Edge table with the columns `source, target[, type][, weight]`. Ids are integers or text.
+        nodes: Node table with a column `id`: all nodes, in this order, also those without edges. What else it says of nodes
+            is read by `read_dataset`.
+        columns: The names in your edge table, such as `{"source": "from", "target": "to"}`.
+        node_columns: The name in your node table, such as `{"id": "name"}`.
+        header: Whether the first line of a text file names its columns.
+        inverse: Give every edge type an inverse type of its own.
+        undirected: Add the reverse of every edge under the same type.
+        repeated: `"collapse"` makes one edge of repeats (their weights add up), `"count"` makes a weight of their number.
     """
-    if nodes is None and (features is not None or node_columns):
-        raise GraphError("features and node_columns belong to a node table, but none was given. Pass nodes='its file'.")
+    if nodes is None and node_columns:
+        raise GraphError("node_columns belong to a node table, but none was given. Pass nodes='its file'.")
     table = read_table(edges, ("source", "target"), ("type", "weight"), columns or {}, header)
-    warn_of_others(table)
-    people = None if nodes is None else read_table(nodes, ("id",), ("graph", "label", "split"), node_columns or {}, True)
-    names, (sources, targets) = numbered_nodes(table, people)
-    types, type_names = numbered_types(table)
-    weight = table.columns.get("weight")
+    warn_of_unused(table)
+    node_table = None if nodes is None else read_table(nodes, ("id",), NODE_COLUMNS, node_columns or {}, True)
+    return graph_of_tables(table, node_table, inverse=inverse, undirected=undirected, repeated=repeated)
+
+
+def graph_of_tables(
+    edges: Table, nodes: Table | None, *, inverse: bool = False, undirected: bool = False, repeated: Repeated = "collapse"
+) -> Graph:
+    """Make a graph of tables whose columns are found."""
+    ids, (sources, targets) = indexed_nodes(edges, nodes)
+    types, type_names = indexed_types(edges)
+    weight = edges.columns.get("weight")
     return Graph.from_edges(
         sources,
         targets,
         types,
-        num_nodes=len(names),
-        weight=None if weight is None else numbers_of(table, "weight", weight),
+        num_nodes=len(ids),
+        weight=None if weight is None else numbers_of(edges, "weight", weight),
         inverse=inverse,
         undirected=undirected,
         repeated=repeated,
-        graph_id=None if people is None or "graph" not in people.columns else codes_of(people, "graph")[0],
-        node_names=None if are_numbers(names) else Names.of(names),
+        node_ids=None if are_indices(ids) else NodeIds.of(ids),
         edge_type_names=type_names,
-        nodes=None if people is None else node_table(people, features),
-        where=lambda row: f"{table.path}, row {row + 1}",
+        where=lambda row: f"{edges.path}, row {row + 1}",
     )
 
 
-def numbered_nodes(table: Table, people: Table | None) -> tuple[Any, tuple[Ints, Ints]]:
-    """Ids in node order, and the edges' ends as node numbers. Without a node table, nodes are ordered by id."""
-    columns, described = [ids_of(table, "source"), ids_of(table, "target")], ["sources are", "targets are"]
-    from_text = [is_text_file(table.path)] * 2
-    if people is not None:
-        columns.append(ids_of(people, "id"))
+def indexed_nodes(edges: Table, nodes: Table | None) -> tuple[Any, tuple[Ints, Ints]]:
+    """Return ids in node order, and the ends of edges as indices. Without a node table, nodes are ordered by id."""
+    columns, described = [ids_of(edges, "source"), ids_of(edges, "target")], ["sources are", "targets are"]
+    from_text = [is_text_file(edges.path)] * 2
+    if nodes is not None:
+        columns.append(ids_of(nodes, "id"))
         described.append("the node table's are")
-        from_text.append(is_text_file(people.path))
+        from_text.append(is_text_file(nodes.path))
     source, target, *known = same_kind(columns, described, from_text)
-    if not known:
-        names = pc.unique(pa.concat_arrays([source, target]))
-        names = names.take(pc.sort_indices(names))
+    if nodes is None:
+        ids = pc.unique(pa.concat_arrays([source, target]))
+        ids = ids.take(pc.sort_indices(ids))
     else:
-        names = known[0]
-        _refuse_repeated(people, names)
-    if not len(names):
-        raise GraphError(f"{(people or table).path} has no rows, so the graph has no nodes. Give at least one.")
+        ids = known[0]
+        _refuse_repeated(nodes, ids)
+    if not len(ids):
+        raise GraphError(f"{(nodes or edges).path} has no rows, so the graph has no nodes. Give at least one.")
     ends = []
     for column, values in (("source", source), ("target", target)):
-        found = pc.index_in(values, value_set=names)
+        found = pc.index_in(values, value_set=ids)
         if found.null_count:
             row = pc.index(pc.is_null(found), True).as_py()
             raise GraphError(
-                f"{table.place(row, column)}: the node {values[row].as_py()!r} is not in {people.path if people else ''}. "
+                f"{edges.place(row, column)}: the node {values[row].as_py()!r} is not in {nodes.path if nodes else ''}. "
                 "Add it to the node table, or remove the edge."
             )
         ends.append(found.to_numpy(zero_copy_only=False).astype(np.int64))
-    return names, (ends[0], ends[1])
+    return ids, (ends[0], ends[1])
 
 
-def _refuse_repeated(people: Table | None, names: Any) -> None:
-    assert people is not None
-    if pc.count_distinct(names).as_py() == len(names):
+def _refuse_repeated(nodes: Table, ids: Any) -> None:
+    if pc.count_distinct(ids).as_py() == len(ids):
         return
     seen: dict[Any, int] = {}
-    for row, name in enumerate(names.to_pylist()):
-        if name in seen:
-            raise GraphError(f"{people.place(row, 'id')}: the id {name!r} stands in row {seen[name] + 1} too. Keep one.")
-        seen[name] = row
+    for row, one in enumerate(ids.to_pylist()):
+        if one in seen:
+            raise GraphError(f"{nodes.place(row, 'id')}: duplicate id {one!r} (also in row {seen[one] + 1}); remove one.")
+        seen[one] = row
 
 
-def are_numbers(names: Any) -> bool:
-    """Whether ids are 0, 1, 2 … in order, so that nodes need no other names."""
-    return pa.types.is_integer(names.type) and bool((names.to_numpy() == np.arange(len(names))).all())
+def are_indices(ids: Any) -> bool:
+    """Whether ids are 0, 1, 2 … in order, so that indices serve as ids."""
+    return pa.types.is_integer(ids.type) and bool((ids.to_numpy() == np.arange(len(ids))).all())
 
 
-def numbered_types(table: Table) -> tuple[Ints | None, Sequence[str]]:
+def indexed_types(table: Table) -> tuple[Ints | None, Sequence[str]]:
+    """Return the type of each edge as a number, and the names of types; None where a table has no types."""
     if "type" not in table.columns:
         return None, ()
     codes, names = codes_of(table, "type")
@@ -123,7 +135,7 @@ def numbered_types(table: Table) -> tuple[Ints | None, Sequence[str]]:
 
 
 def codes_of(table: Table, column: str) -> tuple[Ints, tuple[str, ...]]:
-    """Values numbered in ascending order, numbers as numbers."""
+    """Number the values of a column in ascending order, numbers as numbers; return the numbers and the names."""
     (values,) = same_kind([ids_of(table, column)], [column], [is_text_file(table.path)])
     names = pc.unique(values)
     names = names.take(pc.sort_indices(names))

@@ -1,133 +1,92 @@
-"""A graph as named arrays and parameters, and back."""
+"""A graph as named arrays and parameters of a store, and back."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from gatas.errors import GraphError, StoreError
 from gatas.graph.graph import Graph
-from gatas.graph.names import Names
-from gatas.graph.nodes import Features, NodeTable
+from gatas.graph.ids import NodeIds
 from gatas.graph.storage import Store, fingerprint, open_store, write_store
 
 Arrays = dict[str, NDArray[Any]]
+KINDS = ("graph", "dataset")
+"""Stores that hold a graph: alone, or with its node table and targets."""
 
 
 def save_graph(graph: Graph, folder: Path, *, overwrite: bool = False) -> None:
-    """Write a graph with its names, features, labels and splits."""
-    arrays, parameters = _parts(graph)
-    write_store(folder, "graph", arrays, parameters, overwrite=overwrite)
+    """Write a graph with its ids and relations."""
+    write_store(folder, "graph", *graph_parts(graph), overwrite=overwrite)
 
 
 def open_graph(folder: Path, *, verify: bool = False) -> Graph:
-    """Map a graph; its structure is checked as for any other graph."""
-    store = open_store(folder, "graph", verify=verify)
+    """Map the graph of a store; its structure is checked as for any other graph."""
+    return graph_of(open_store(folder, KINDS, verify=verify))
+
+
+def graph_of(store: Store) -> Graph:
+    """Return the graph that an open store holds."""
     try:
-        return _assembled(store)
+        return Graph(
+            indptr=store.array("indptr"),
+            neighbour=store.array("neighbour"),
+            edge_type=store.array("edge_type"),
+            num_edge_types=int(store.parameter("num_edge_types")),
+            weight=store.arrays.get("weight"),
+            node_ids=stored_ids(store.arrays),
+            edge_type_names=tuple(store.parameter("edge_type_names")),
+            inverse_of=tuple(store.parameter("inverse_of")),
+            num_repeated=int(store.parameter("num_repeated")),
+        )
     except StoreError:
         raise
     except (GraphError, ValueError, TypeError) as error:
-        raise StoreError(f"{folder} is damaged: {error} Restore it from a copy, or write it again.") from error
-
-
-def _assembled(store: Store) -> Graph:
-    arrays = store.arrays
-    return Graph(
-        indptr=store.array("indptr"),
-        neighbour=store.array("neighbour"),
-        edge_type=store.array("edge_type"),
-        num_edge_types=int(store.parameter("num_edge_types")),
-        weight=arrays.get("weight"),
-        graph_id=arrays.get("graph_id"),
-        node_names=stored_names(arrays),
-        edge_type_names=tuple(store.parameter("edge_type_names")),
-        nodes=_node_table(store),
-        num_repeated=int(store.parameter("num_repeated")),
-    )
+        raise StoreError(f"{store.folder} is damaged: {error} Restore it from a copy, or write it again.") from error
 
 
 def graph_fingerprint(graph: Graph) -> str:
-    """A hash of all that a graph holds."""
-    return fingerprint(*_parts(graph))
+    """Hash all that a graph holds: edges, ids and relations."""
+    return fingerprint(*graph_parts(graph))
 
 
 def structure_fingerprint(graph: Graph) -> str:
-    """A hash of edges, types and weights: what transitions depend on. Features may be too large to read for it."""
-    arrays, _ = _parts(graph)
+    """Hash edges, types and weights: what transitions depend on."""
+    arrays, _ = graph_parts(graph)
     structure: Arrays = {name: arrays[name] for name in ("indptr", "neighbour", "edge_type", "weight") if name in arrays}
     return fingerprint(structure, {"edge_type_names": list(graph.edge_type_names)})
 
 
-def name_arrays(names: Names | None) -> Arrays:
-    """The arrays that hold node names, in a graph's folder or a table's."""
-    if names is None:
+def id_arrays(ids: NodeIds | None) -> Arrays:
+    """Return the arrays that hold node ids, in a graph's store or a table's."""
+    if ids is None:
         return {}
-    if names.bytes is None:
-        return {"node_names": names.values}
-    return {"node_name_offsets": names.values, "node_name_bytes": names.bytes}
+    if ids.bytes is None:
+        return {"node_ids": ids.values}
+    return {"node_id_offsets": ids.values, "node_id_bytes": ids.bytes}
 
 
-def stored_names(arrays: Mapping[str, NDArray[Any]]) -> Names | None:
-    """The inverse of `name_arrays`."""
-    if "node_names" in arrays:
-        return Names(arrays["node_names"])
-    if "node_name_offsets" in arrays:
-        if "node_name_bytes" not in arrays:
-            raise StoreError("node_name_offsets.npy is there without node_name_bytes.npy: the folder is damaged.")
-        return Names(arrays["node_name_offsets"], arrays["node_name_bytes"])
+def stored_ids(arrays: Mapping[str, NDArray[Any]]) -> NodeIds | None:
+    """Return the ids that `id_arrays` were made of."""
+    if "node_ids" in arrays:
+        return NodeIds(arrays["node_ids"])
+    if "node_id_offsets" in arrays:
+        if "node_id_bytes" not in arrays:
+            raise StoreError("node_id_offsets.npy is there without node_id_bytes.npy: the folder is damaged.")
+        return NodeIds(arrays["node_id_offsets"], arrays["node_id_bytes"])
     return None
 
 
-def _parts(graph: Graph) -> tuple[Arrays, dict[str, Any]]:
-    nodes = graph.nodes
+def graph_parts(graph: Graph) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays and parameters that a store keeps of a graph."""
     arrays: Arrays = {"indptr": graph.indptr, "neighbour": graph.neighbour, "edge_type": graph.edge_type}
-    optional = {
-        "weight": graph.weight,
-        "graph_id": graph.graph_id,
-        "labels": nodes.labels,
-        "node_type": nodes.node_type,
-    }
-    arrays |= {name: array for name, array in optional.items() if array is not None}
-    arrays |= name_arrays(graph.node_names)
-    if isinstance(nodes.features, np.ndarray):
-        arrays["features"] = nodes.features
-    elif nodes.features is not None:
-        arrays["features_indptr"] = nodes.features.indptr  # scipy maps both as they are if they share one type
-        arrays["features_column"] = nodes.features.indices
-        arrays["features_value"] = nodes.features.data
-    arrays |= {f"split-{number}": split for number, split in enumerate(nodes.splits.values())}
+    if graph.weight is not None:
+        arrays["weight"] = graph.weight
     parameters = {
         "num_edge_types": graph.num_edge_types,
         "edge_type_names": list(graph.edge_type_names),
+        "inverse_of": list(graph.inverse_of),
         "num_repeated": graph.num_repeated,
-        "feature_size": 0 if nodes.features is None else nodes.features.shape[1],
-        "class_names": list(nodes.class_names),
-        "node_type_names": list(nodes.node_type_names),
-        "splits": list(nodes.splits),
     }
-    return arrays, parameters
-
-
-def _node_table(store: Store) -> NodeTable:
-    arrays, num_nodes = store.arrays, len(store.array("indptr")) - 1
-    features: Features | None = arrays.get("features")
-    if "features_indptr" in arrays:
-        features = _sparse(store, num_nodes)
-    return NodeTable(
-        num_nodes,
-        features=features,
-        labels=arrays.get("labels"),
-        class_names=tuple(store.parameter("class_names")),
-        splits={name: store.array(f"split-{number}") for number, name in enumerate(store.parameter("splits"))},
-        node_type=arrays.get("node_type"),
-        node_type_names=tuple(store.parameter("node_type_names")),
-    )
-
-
-def _sparse(store: Store, num_nodes: int) -> sparse.csr_array:
-    parts = (store.array("features_value"), store.array("features_column"), store.array("features_indptr"))
-    return sparse.csr_array(parts, shape=(num_nodes, int(store.parameter("feature_size"))))
+    return arrays | id_arrays(graph.node_ids), parameters

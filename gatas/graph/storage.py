@@ -33,7 +33,8 @@ from gatas.errors import StoreError
 from gatas.graph.inputs import frozen
 from gatas.graph.sums import canonical, file_sum
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 is that of gatas 0.1: graphs without `inverse_of`, and node data kept with the graph."""
 MANIFEST = "manifest.json"
 OLD = "-old"  # ends the name of what is being overwritten, for the moment between two renames
 MAX_MANIFEST_BYTES = 64 << 20
@@ -96,7 +97,7 @@ def write_store(folder: Path, kind: str, arrays: Written, parameters: Mapping[st
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def open_store(folder: Path, kind: str, *, verify: bool = False) -> Store:
+def open_store(folder: Path, kind: str | tuple[str, ...], *, verify: bool = False) -> Store:
     """Map the arrays of a folder; sizes, types and names are always checked, with `verify` also every byte."""
     folder = Path(folder)
     try:
@@ -116,7 +117,7 @@ def verify_store(folder: Path) -> None:
     open_store(folder, kind, verify=True)
 
 
-def store_fingerprint(folder: Path, kind: str) -> str:
+def store_fingerprint(folder: Path, kind: str | tuple[str, ...]) -> str:
     """A hash of what a folder holds, by its manifest alone: the sums of its files are in there."""
     try:
         manifest = _read_manifest(Path(folder), kind)
@@ -244,7 +245,7 @@ def _check_space(parent: Path, arrays: Written) -> None:
         raise OSError(errno.ENOSPC, f"it needs {needed:,} bytes and the disk has {free:,} free")
 
 
-def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
+def _read_manifest(folder: Path, kind: str | tuple[str, ...]) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.is_dir():
         old = [left for left in _leftovers(folder) if left.name.endswith(OLD)]
@@ -262,14 +263,23 @@ def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise damaged from error
     if version != FORMAT:
-        raise StoreError(f"{path} has format {version!r}, but this version of gatas reads format {FORMAT}. Update gatas.")
+        raise StoreError(
+            f"{path} has format {version!r}, but this version of gatas reads format {FORMAT}. {_what_to_do(version)}"
+        )
     if recorded != hashlib.sha256(canonical(manifest)).hexdigest():
         raise damaged
-    if found != kind:
-        raise StoreError(f"{folder} holds {found!r}, not {kind!r}.")
+    kinds = (kind,) if isinstance(kind, str) else kind
+    if found not in kinds:
+        raise StoreError(f"{folder} holds {found!r}, not {' or '.join(map(repr, kinds))}.")
     if not isinstance(files, dict) or not isinstance(parameters, dict):
         raise damaged
     return {"files": files, "parameters": parameters}
+
+
+def _what_to_do(version: Any) -> str:
+    if version == 1:
+        return "It was written by gatas 0.1: write it again, with `gatas ingest`, `gatas transitions build` or Graph.save."
+    return "Update gatas."
 
 
 def _open_array(folder: Path, name: str, entry: Any, verify: bool) -> NDArray[Any]:

@@ -31,7 +31,6 @@ class Summary:
 
     num_nodes: int
     num_edges: int
-    num_graphs: int
     weighted: bool
     degrees: tuple[Degrees, ...]
     num_isolated: int  # neither out- nor in-edges, self-edges aside
@@ -40,9 +39,6 @@ class Summary:
     largest_component: int
     num_self_edges: int
     num_repeated: int
-    feature_size: int
-    num_classes: int
-    splits: dict[str, int]
 
 
 def summarise(graph: Graph) -> Summary:
@@ -52,11 +48,9 @@ def summarise(graph: Graph) -> Summary:
     out_degree = np.bincount(source[proper], minlength=graph.num_nodes)
     in_degree = np.bincount(target[proper], minlength=graph.num_nodes)
     component = components(graph)
-    nodes = graph.nodes
     return Summary(
         num_nodes=graph.num_nodes,
         num_edges=graph.num_edges,
-        num_graphs=graph.num_graphs,
         weighted=graph.weight is not None,
         degrees=_degrees(graph, source),
         num_isolated=int(((out_degree == 0) & (in_degree == 0)).sum()),
@@ -65,9 +59,6 @@ def summarise(graph: Graph) -> Summary:
         largest_component=int(np.bincount(component).max()),
         num_self_edges=int((~proper).sum()),
         num_repeated=graph.num_repeated,
-        feature_size=0 if nodes.features is None else nodes.features.shape[1],
-        num_classes=len(nodes.class_names),
-        splits={name: len(split) for name, split in nodes.splits.items()},
     )
 
 

@@ -1,6 +1,7 @@
 """Columns of Parquet, CSV and TSV files, read with pyarrow; every complaint names file, row and column."""
 
 import csv
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,8 +15,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from gatas.errors import GraphError
-from gatas.graph.names import WHOLE_NUMBER
+from gatas.errors import GatasWarning, GraphError
+from gatas.graph.ids import WHOLE_NUMBER
 
 KINDS = (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 FORMATS = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
@@ -106,6 +107,15 @@ def read_columns(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     content = _read(path, [], header=True)
     return {name: _joined(_decoded(content[name])) for name in _column_names(path, content)}
+
+
+def warn_of_unused(table: Table, used: Sequence[str] = ()) -> None:
+    """Warn of columns of a file that have no meaning for us and were not `used` otherwise."""
+    unused = [name for name in table.others if name not in used]
+    if unused:
+        warnings.warn(
+            f"{table.path}: {len(unused)} columns were not used: {', '.join(map(repr, unused))}.", GatasWarning, stacklevel=3
+        )
 
 
 def ids_of(table: Table, column: str) -> Any:
@@ -218,6 +228,11 @@ def is_number_column(values: Any) -> bool:
     """Whether a column can serve as a feature."""
     kind = values.type
     return any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean))
+
+
+def is_list(kind: Any) -> bool:
+    """Whether a column of this type holds lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_text_file(path: str | Path) -> bool:

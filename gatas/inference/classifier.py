@@ -66,7 +66,7 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X has {len(X)} rows, but the graph has {graph.num_nodes} nodes. Give a row for each.")
         features, splits = self._widened(X), {"train": np.flatnonzero(labelled)}
         names = tuple(str(number) for number in range(len(self.classes_)))
-        dataset = Dataset("X", graph, features, labels, splits, "node classification", names)
+        dataset = Dataset.for_nodes(graph, labels, splits, class_names=names, features=features, name="X")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         model = NodeClassifier(dataset, **{**MODEL, **(self.model or {})})
         self.model_ = fit(model, dataset, seed=seed, device=self.device, **{**TRAINING, **(self.training or {})}).model

@@ -9,10 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gatas.datasets.encoding import ONE_KIND
+from gatas.datasets.node_columns import features_of as plain_features
+from gatas.datasets.node_table import Features
 from gatas.errors import GraphError
-from gatas.graph.node_columns import node_table, warn_of_others
-from gatas.graph.nodes import Features
-from gatas.graph.tables import Table, ids_of, read_table
+from gatas.graph.tables import Table, ids_of, read_table, warn_of_unused
 from gatas.tasks import Model
 
 NEW = Path("new nodes")
@@ -32,7 +32,7 @@ def read_links(model: Model, path: Path, optional: tuple[str, ...] = ("type", "w
     if origin is not None:
         own = {"source": origin.source, "target": origin.target, "type": origin.edge_type, "weight": origin.weight}
     table = _read(path, ("source", "target"), optional, own)
-    warn_of_others(table)
+    warn_of_unused(table)
     return table
 
 
@@ -59,10 +59,10 @@ def read_ids(model: Model, path: Path) -> list[Any]:
 def features_of(model: Model, people: Table) -> Features | None:
     """Features of the nodes of a table; of tables that training did not have, all its numbers or its lists."""
     if model.origin is None:
-        return node_table(people, None).features
+        return plain_features(people, None)
     origin, encoding = model.origin, model.encoding
     known = (*(origin.label or ()), origin.split, origin.graph, *([] if encoding is None else encoding.names))
-    warn_of_others(people, used=[name for name in known if name is not None])
+    warn_of_unused(people, used=[name for name in known if name is not None])
     return None if encoding is None else encoding.encoded(people, encoding.kinds(people))
 
 

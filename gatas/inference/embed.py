@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from gatas.graph import Graph
-from gatas.graph.grown import Grown
+from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 from gatas.graph.saved import graph_fingerprint
 from gatas.inference.files import Progress, check_suffix, counted, write_matrix, write_tables
@@ -71,7 +71,7 @@ def write_embeddings(
     return len(nodes)
 
 
-def embedding_schema(graph: Graph | Grown, size: int, fingerprint: str) -> Any:
+def embedding_schema(graph: Graph | ExtendedGraph, size: int, fingerprint: str) -> Any:
     """Columns of a file of embeddings."""
     fields = {
         "id": names_of(graph, np.zeros(1, np.int64)).type,
@@ -81,7 +81,7 @@ def embedding_schema(graph: Graph | Grown, size: int, fingerprint: str) -> Any:
     return pa.schema(fields, metadata={FINGERPRINT: fingerprint})
 
 
-def embedding_table(graph: Graph | Grown, nodes: Ints, rows: NDArray[np.float32], schema: Any) -> Any:
+def embedding_table(graph: Graph | ExtendedGraph, nodes: Ints, rows: NDArray[np.float32], schema: Any) -> Any:
     """A batch of them."""
     fingerprint = schema.metadata[FINGERPRINT.encode()].decode()
     columns = [

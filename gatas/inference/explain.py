@@ -136,7 +136,7 @@ def seen(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> list[Seen
 
 
 def _looked_at(view: View, asked: list[Id], mode: Mode, draw: int) -> list[Seen]:
-    targets = torch.tensor([view.graph.find(name) for name in asked], device=view.device)
+    targets = torch.tensor([view.graph.index_of(name) for name in asked], device=view.device)
     return seen(view, targets, view.sampler(targets, draw=draw, mode=mode))
 
 
@@ -196,8 +196,8 @@ def _explanation(view: View, seen: Seen, asked: _Asked | None, mode: Mode, other
     relations = [tuple(names[relation] for relation in path_relations(own, len(names))) for own in paths.tolist()]
     by_path = _parts(seen, asked, columns, of_path, path_names)
     return Explanation(
-        target=graph.name(seen.target),
-        neighbour=tuple(graph.name(node) for node in seen.node.tolist()),
+        target=graph.id_of(seen.target),
+        neighbour=tuple(graph.id_of(node) for node in seen.node.tolist()),
         path=tuple(path_names[k] for k in of_path.tolist()),
         relations=tuple(relations[k] for k in of_path.tolist()),
         step=step,

@@ -131,7 +131,7 @@ class Explanation:
         """PyG's `Explanation`: an edge for each row from its neighbour to its target, with its attention as `edge_mask`.
 
         `node_mask` has each node's attention over all its rows; path, step, P, share, effect and contribution of an edge are
-        `edge_…`. `node_names` has the id of each `node_index`, targets first, `path_names` the name of each `edge_type`.
+        `edge_…`. `node_ids` has the id of each `node_index`, targets first, `path_names` the name of each `edge_type`.
         """
         import torch
         from torch_geometric.explain import Explanation as PygExplanation
@@ -149,7 +149,7 @@ class Explanation:
         return PygExplanation(
             num_nodes=len(ids),
             node_index=torch.arange(len(ids)),
-            node_names=dict(enumerate(ids)),  # a list would be cut with the edges, were it as long
+            node_ids=dict(enumerate(ids)),  # a list would be cut with the edges, were it as long
             node_mask=torch.zeros(len(ids)).index_add_(0, source, attention)[:, None],
             edge_index=torch.stack([source, target]),
             edge_mask=attention,

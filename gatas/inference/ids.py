@@ -9,23 +9,23 @@ import pyarrow as pa
 
 from gatas.errors import GraphError
 from gatas.graph import Graph
-from gatas.graph.grown import Grown
+from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 
 
-def nodes_of(graph: Graph | Grown, ids: Any) -> Ints:
+def nodes_of(graph: Graph | ExtendedGraph, ids: Any) -> Ints:
     """The nodes with these ids: a list, an array, a column, or a single one."""
     wanted = listed(ids)
-    if graph.node_names is not None:
-        return graph.node_names.find(wanted) if wanted else np.empty(0, np.int64)
-    return np.array([graph.find(name) for name in wanted], np.int64)
+    if graph.node_ids is not None:
+        return graph.node_ids.indices(wanted) if wanted else np.empty(0, np.int64)
+    return np.array([graph.index_of(one) for one in wanted], np.int64)
 
 
-def names_of(graph: Graph | Grown, nodes: Ints) -> Any:
+def names_of(graph: Graph | ExtendedGraph, nodes: Ints) -> Any:
     """Their ids, as a column."""
-    if graph.node_names is None:
+    if graph.node_ids is None:
         return pa.array(nodes, pa.int64())
-    return pa.array(graph.node_names.take(nodes), pa.int64() if graph.node_names.whole else pa.string())
+    return pa.array(graph.node_ids.take(nodes), pa.int64() if graph.node_ids.are_integers else pa.string())
 
 
 def types_of(names: Sequence[str], given: Any, count: int, what: str) -> Ints:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gatas.errors import GraphError
 from gatas.graph import Graph
-from gatas.graph.grown import Grown
+from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints, as_features, as_weights
 from gatas.graph.tables import Table, ids_of, numbers_of
 from gatas.inference.columns import encoded_rows, features_of, is_raw, read_links, read_people
@@ -61,7 +61,7 @@ def with_new_nodes(
         raise GraphError(f"embeddings is {embeddings!r}; expected 'mean', of the sampled neighbours', or 'zeros'.")
     sources, types, targets = _columns(model.graph, edges)
     rows = _features(model, features)
-    graph = Grown(model.graph, _new_names(model, rows, ids, (sources, targets)))
+    graph = ExtendedGraph(model.graph, _new_names(model, rows, ids, (sources, targets)))
     _add_edges(graph, sources, types, targets, weights, reverse)
     sampler = NeighbourSampler(Nearby(graph, model.transitions.setting), model.config.sample_size, **model.ablation.sampler())
     sampler.load_state_dict(model.sampler.state_dict())
@@ -146,15 +146,15 @@ def _new_names(model: Model, rows: Any, ids: Any, ends: tuple[list[Any], list[An
         if rows is not None and len(names) != len(rows):
             raise GraphError(f"{len(names)} ids and {len(rows)} rows of features were given for new nodes. Give one of each.")
         return names
-    if rows is not None and graph.node_names is not None:
+    if rows is not None and graph.node_ids is not None:
         raise GraphError("new nodes came without ids, but the graph's nodes are known by theirs. Give each new node one.")
     if rows is not None:
         return list(range(graph.num_nodes, graph.num_nodes + len(rows)))
     found = {str(name): name for name in [*ends[0], *ends[1]]}  # 12 and "12" are one
-    return [name for name in found.values() if graph.place(name) < 0]
+    return [name for name in found.values() if graph.get_index(name) < 0]
 
 
-def _add_edges(grown: Grown, sources: Any, types: Any, targets: Any, weights: Any, reverse: bool) -> None:
+def _add_edges(grown: ExtendedGraph, sources: Any, types: Any, targets: Any, weights: Any, reverse: bool) -> None:
     graph = grown.graph
     if weights is not None and graph.weight is None:
         raise GraphError("new edges came with weights, but those of the graph have none. Leave them out.")

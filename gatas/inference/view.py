@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gatas.graph import Graph
-from gatas.graph.grown import Grown
+from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.tasks import Model
@@ -43,9 +43,9 @@ class View:
     number in some 10⁸ may lie so close to the middle between two float32 that it becomes either (none of 2.7 million did).
     """
 
-    def __init__(self, model: Model, graph: Grown | None = None, sampler: NeighbourSampler | None = None) -> None:
+    def __init__(self, model: Model, graph: ExtendedGraph | None = None, sampler: NeighbourSampler | None = None) -> None:
         self.model, self.sampler = model.eval(), sampler or model.sampler
-        self.graph: Graph | Grown = graph or model.graph
+        self.graph: Graph | ExtendedGraph = graph or model.graph
         self.new = NodeRows(None, None)  # of nodes from the model's last on
         self.device = self.sampler.depth_logits.device
         self.encoder_weights = in_float64(model.encoder, skip=EMBEDDINGS)
@@ -173,5 +173,5 @@ def part_of(neighbourhood: Neighbourhood, part: slice) -> Neighbourhood:
     return Neighbourhood(*(column[part, :longest].contiguous() for column in columns))
 
 
-def all_nodes(graph: Graph | Grown) -> Ints:
+def all_nodes(graph: Graph | ExtendedGraph) -> Ints:
     return np.arange(graph.num_nodes)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from gatas.datasets import Dataset
-from gatas.datasets.config import DataConfig
 from gatas.errors import GatasError
-from gatas.graph import Graph, NodeTable
+from gatas.graph import Graph
 from gatas.graph.inputs import Ints
+from gatas.graph.saved import KINDS
 from gatas.graph.storage import Store, open_store, store_fingerprint
 from gatas.inference.embed import embed_nodes, embedding_schema, embedding_table, model_fingerprint
 from gatas.inference.files import write_matrix, write_tables
@@ -60,7 +60,7 @@ class AnswersTask:
         names = ("about.json", "config.yaml", "weights.safetensors")
         return {
             "task": self.asked,
-            "graph": store_fingerprint(Path(self.graph), "graph"),
+            "graph": store_fingerprint(Path(self.graph), KINDS),
             "run": [hashlib.sha256(Path(self.run, name).read_bytes()).hexdigest() for name in names],
             "batch_size": self.batch_size,
             "device": self.device,
@@ -69,12 +69,13 @@ class AnswersTask:
     def outline(self, scratch: Path) -> Outline:
         run = Path(self.run)
         (about, weights), config = read_run(run), load_config(run / "config.yaml").model
-        graph = Graph.open(self.graph)
+        dataset = Dataset.open(self.graph)
+        graph = dataset.graph
         steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
         limits: Any = {"max_candidates": config.max_candidates, "max_degree": config.max_degree}
         source = OnDemand(graph, steps, config.transition_kind, **limits, scratch=scratch)
         arrays, parameters = prepared(source)
-        view = View(assembled(run, about, weights, _dataset(Path(self.graph), graph, about), source))
+        view = View(assembled(run, about, weights, dataset, source))
         size = view.model.encoder.output_size if self.asked == "embeddings" else len(view.model.names)
         parameters |= {"model": model_fingerprint(view.model, about["graph"]), "size": size, "about": about}
         neighbours = np.minimum(np.sum(source.walks, axis=0), config.sample_size)
@@ -124,35 +125,18 @@ def store_data(run: Path, folder: Path, data_dir: Path | None = None) -> Path:
     if folder.exists():
         return folder
     dataset = trained_on(run, read_run(run)[0], data_dir=data_dir)
-    if dataset.origin is not None and dataset.origin.store is not None:
-        return dataset.origin.store
-    known = dataset.graph.nodes
-    nodes = NodeTable(
-        dataset.graph.num_nodes,
-        features=dataset.features,
-        labels=dataset.labels,
-        class_names=dataset.names if dataset.labels is not None else (),
-        node_type=known.node_type,
-        node_type_names=known.node_type_names,
-    )
-    replace(dataset.graph, nodes=nodes).save(folder)
+    if dataset.store is not None:
+        return dataset.store
+    dataset.save(folder)
     return folder
-
-
-def _dataset(store: Path, graph: Graph, about: dict[str, Any]) -> Dataset:
-    """Mapped, and without splits: nothing is learned or measured."""
-    nodes, names = graph.nodes, tuple(about["names"])
-    origin = DataConfig(store=store)
-    return Dataset(about["data"], graph, nodes.features, nodes.labels, {}, about["task"], names, origin=origin)
 
 
 @lru_cache(maxsize=1)
 def _view(task: AnswersTask, folder: Path, key: str, threads: int) -> View:
     """The model over what all parts share, mapped once in a process."""
-    plan, graph = open_store(folder / "plan", "plan"), Graph.open(task.graph)
+    plan, dataset = open_store(folder / "plan", "plan"), Dataset.open(task.graph)
     about, weights = read_run(Path(task.run))
-    dataset = _dataset(Path(task.graph), graph, about)
-    device, source = chosen_device(task.device), Prepared(graph, plan, threads)
+    device, source = chosen_device(task.device), Prepared(dataset.graph, plan, threads)
     rows = ReadAhead(source) if device.type == "cuda" else source  # processors would be taken from what is at work
     return View(assembled(Path(task.run), about, weights, dataset, rows).to(device))
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from gatas import __version__
 from gatas.errors import GatasError, JobError, StoreError
+from gatas.graph.saved import KINDS
 from gatas.graph.storage import Store, open_store, remove_leftovers_within, write_store
 from gatas.scale.course import Course, Report
 from gatas.scale.engines import Engine
@@ -149,7 +150,7 @@ def open_job(
         found = len(plan.array("cuts")) - 1
         raise JobError(f"{folder} is cut into {found} parts, not {num_parts}. Leave --parts out, or choose another folder.")
     if (graph := plan.parameter("settings").get("graph")) is not None:
-        open_store(Path(graph), "graph", verify=True)
+        open_store(Path(graph), KINDS, verify=True)
     job = Job(folder, task, key, plan)
     remove_damaged(job)
     return job
@@ -164,7 +165,7 @@ def read_plan(folder: Path) -> Store:
     """Every byte of it is checked, and of the job's own graph: all parts rest on them."""
     try:
         if folder.joinpath("graph").exists():
-            open_store(folder / "graph", "graph", verify=True)
+            open_store(folder / "graph", KINDS, verify=True)
         return open_store(folder / "plan", "plan", verify=True)
     except StoreError as error:
         raise JobError(f"{folder} holds no job that can be gone on with: {error}") from error

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gatas.errors import StoreError
 from gatas.graph import Graph
-from gatas.graph.saved import name_arrays
+from gatas.graph.saved import KINDS, id_arrays
 from gatas.graph.storage import Streamed, open_store, store_fingerprint, write_store
 from gatas.scale.job import Job, Outline
 from gatas.scale.parts import Arrays, Part
@@ -44,7 +44,7 @@ class TransitionsTask:
     def identity(self) -> dict[str, Any]:
         return {
             "task": self.name,
-            "graph": store_fingerprint(Path(self.graph), "graph"),
+            "graph": store_fingerprint(Path(self.graph), KINDS),
             "num_steps": self.num_steps,
             "kind": self.kind,
             "max_candidates": self.max_candidates,
@@ -76,7 +76,7 @@ class TransitionsTask:
             for number, shard in enumerate(shards)
             for column in COLUMNS
         }
-        arrays |= name_arrays(source.setting.node_names)
+        arrays |= id_arrays(source.setting.node_ids)
         parameters = parameters_of(source.setting, len(shards))
         try:
             write_store(out, "transitions", arrays, parameters, overwrite=overwrite)

@@ -40,11 +40,11 @@ class Ids:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.names = graph, names_of(graph, all_nodes(graph))
         self.texts = self.names.cast(pa.string())
-        graph.place("")  # makes the hash
+        graph.get_index("")  # makes the hash
 
     def find(self, ids: Sequence[int | str]) -> Ints:
         """The nodes with these ids; integers may be written as text, and text that is a number as an integer."""
-        found = [self.graph.place(name) for name in ids]
+        found = [self.graph.get_index(name) for name in ids]
         if -1 in found:
             missing = ids[found.index(-1)]
             raise unusable("unknown_id", f"no node has the id {missing!r}. /v1/nodes?query=… searches for ids.")

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.datasets import Dataset, Pairs
+from gatas.datasets import Dataset, LinkTargets, Pairs
 from gatas.datasets.negatives import draw_pairs, numbered
 from gatas.errors import GatasError
+from gatas.graph import NO_INVERSE
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.nn.encoder import shapes_are_fixed
@@ -92,8 +93,9 @@ class LinkPredictor(Model):
 
 def asked_of_path(dataset: Dataset) -> Ints:
     """Which of the types asked for each path of one step is, forwards or backwards; -1 for none, as for all longer paths."""
-    of_type = [_asked(name.removesuffix("⁻¹"), dataset) for name in dataset.graph.edge_type_names]
-    return np.array([-1, *of_type, -1])
+    graph, asked = dataset.graph, [_asked(name, dataset) for name in dataset.graph.edge_type_names]
+    backwards = [asked[inverse] if inverse != NO_INVERSE else NO_INVERSE for inverse in graph.inverse_of]
+    return np.array([-1, *(max(pair) for pair in zip(asked, backwards, strict=True)), -1])
 
 
 def _check_measurable(dataset: Dataset, split: str) -> None:
@@ -116,9 +118,10 @@ class LinkTask:
     metric = "roc_auc"
 
     def __init__(self, dataset: Dataset, batch_size: int, *, negatives: Negatives = "each epoch") -> None:
-        if dataset.task != "link prediction":
+        if not isinstance(dataset.targets, LinkTargets):
             raise GatasError(f"{dataset.name} is for {dataset.task}; a LinkPredictor needs splits of Pairs.")
-        self.dataset, self.splits, self.batch_size, self.negatives = dataset, dataset.splits, batch_size, negatives
+        self.dataset, self.targets, self.splits = dataset, dataset.targets, dataset.targets.splits
+        self.batch_size, self.negatives = batch_size, negatives
         for name in set(self.splits) - {"train"}:
             _check_measurable(dataset, name)
         self.known = self._known_links()
@@ -150,7 +153,7 @@ class LinkTask:
     def drawn_negatives(self, generator: np.random.Generator) -> dict[str, Ints]:
         """For every training link a random pair of nodes, asked for the same type, that is no link as far as is known."""
         edge_type = self.splits["train"].edge_type
-        source, target = draw_pairs(edge_type, self.known, self.dataset.graph.num_nodes, generator, self.dataset.ends)
+        source, target = draw_pairs(edge_type, self.known, self.dataset.graph.num_nodes, generator, self.targets.ends)
         return {"source": source, "edge_type": edge_type, "target": target, "label": np.zeros(len(source), np.int8)}
 
     def nodes_of(self, split: str) -> Ints:

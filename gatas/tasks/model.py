@@ -49,7 +49,7 @@ class Model(Learnable):
     ) -> None:
         super().__init__()
         self.config = checked(ModelConfig, settings)
-        self.graph, self.names, self.num_features = dataset.graph, dataset.names, _num_features(dataset)
+        self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.task, self.origin, self.encoding = dataset.task, dataset.origin, dataset.encoding
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
@@ -58,7 +58,7 @@ class Model(Learnable):
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
         self.register_buffer("features", _features(dataset), persistent=False)
-        graph_id = dataset.graph.graph_id
+        graph_id = dataset.nodes.graph_id
         self.largest_graph = dataset.graph.num_nodes if graph_id is None else int(np.bincount(graph_id).max())
         self.reset(seed)
 
@@ -79,11 +79,11 @@ class Model(Learnable):
         settings: Any = {"kind": self.config.transition_kind, **{name: getattr(self.config, name) for name in names}}
         if not dataset.mapped:
             return Transitions.build(dataset.graph, steps, **settings)
-        assert dataset.origin is not None and dataset.origin.store is not None
-        if dataset.origin.transitions is not None:
+        assert dataset.store is not None
+        if dataset.origin is not None and dataset.origin.transitions is not None:
             return opened_for(dataset.graph, dataset.origin.transitions, Walks(steps, **settings))
         self.captures = False  # rows are made on the host
-        return ReadAhead(OnDemand(dataset.graph, steps, **settings, scratch=dataset.origin.store.parent), self._touch)
+        return ReadAhead(OnDemand(dataset.graph, steps, **settings, scratch=dataset.store.parent), self._touch)
 
     def _touch(self, nodes: NDArray[Any]) -> None:
         """Have the features of nodes that may be drawn read from disk, if they lie there."""
@@ -189,15 +189,11 @@ class Model(Learnable):
         return explain(self, asked, **options)
 
 
-def _num_features(dataset: Dataset) -> int:
-    return 0 if dataset.features is None else int(dataset.features.shape[1])
-
-
 def _all_have_features(dataset: Dataset) -> bool:
     """Whether there are features, and every type of nodes has some."""
     if dataset.features is None or not dataset.features.shape[1]:
         return False
-    types = dataset.graph.nodes.node_type
+    types = dataset.nodes.node_type
     if types is None:
         return True
     there: set[int] = set()

@@ -12,13 +12,13 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from gatas.datasets import Dataset
+from gatas.datasets.saved import data_fingerprint
 from gatas.errors import TrainingError
 from gatas.graph.saved import graph_fingerprint
 from gatas.graph.storage import fingerprint
@@ -222,21 +222,6 @@ def identity_of(config: Config, dataset: Dataset, seeds: list[int]) -> dict[str,
     settings = {f"{section}.{name}": value for section, values in sections.items() for name, value in values.items()}
     graph, contents = graph_fingerprint(dataset.graph), data_fingerprint(dataset)
     return {"graph": graph[:16], "data": dataset.name, "its contents": contents[:16], "seeds": seeds, **settings}
-
-
-def data_fingerprint(dataset: Dataset) -> str:
-    """A hash of what a data set holds besides its graph: features, labels and splits."""
-    arrays: dict[str, Any] = {}
-    if isinstance(dataset.features, np.ndarray):
-        arrays["features"] = dataset.features
-    elif dataset.features is not None:
-        arrays |= {f"features.{name}": getattr(dataset.features, name) for name in ("data", "indices", "indptr")}
-    if dataset.labels is not None:
-        arrays["labels"] = dataset.labels
-    for split, rows in dataset.splits.items():
-        columns = {"": rows} if isinstance(rows, np.ndarray) else vars(rows)
-        arrays |= {f"splits.{split}.{name}": column for name, column in columns.items()}
-    return fingerprint(arrays, {"names": list(dataset.names)})
 
 
 def write_whole(path: Path, content: bytes) -> None:

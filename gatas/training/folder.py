@@ -18,7 +18,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from gatas import __version__
-from gatas.datasets import Dataset, open_dataset
+from gatas.datasets import Dataset, LinkTargets, open_dataset
 from gatas.datasets.encoding import FORMAT as ENCODING_FORMAT
 from gatas.datasets.encoding import Encoding
 from gatas.errors import GatasError, GatasWarning, TrainingError
@@ -155,7 +155,7 @@ def assembled(
 ) -> Model:
     """The model of a run over its data and, where they exist already, its transitions."""
     config = load_config(folder / "config.yaml")
-    kind = LinkPredictor if dataset.task == "link prediction" else NodeClassifier
+    kind = LinkPredictor if isinstance(dataset.targets, LinkTargets) else NodeClassifier
     model = kind(dataset, transitions=transitions, seed=about["seed"], **config.model.model_dump())
     try:
         model.load_state_dict(weights)
@@ -205,12 +205,12 @@ def answer_as_measured(model: Learnable, training: TrainingConfig) -> None:
 def _ids(dataset: Dataset) -> bytes:
     """Which node each number is."""
     graph = dataset.graph
-    schema = pa.schema({"node": pa.int64(), "id": pa.array([graph.name(0)]).type})
+    schema = pa.schema({"node": pa.int64(), "id": pa.array([graph.id_of(0)]).type})
     buffer = BytesIO()
     with pq.ParquetWriter(buffer, schema) as writer:
         for first in range(0, graph.num_nodes, ID_ROWS):
             nodes = np.arange(first, min(first + ID_ROWS, graph.num_nodes))
-            names = nodes if graph.node_names is None else graph.node_names.take(nodes)
+            names = nodes if graph.node_ids is None else graph.node_ids.take(nodes)
             writer.write_table(pa.table([pa.array(nodes), pa.array(names)], schema=schema))
     return buffer.getvalue()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, open_dataset
+from gatas.datasets import Dataset, LinkTargets, open_dataset
 from gatas.errors import ConfigError, GatasError, TrainingError
 from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
@@ -87,7 +87,7 @@ def fit_many(
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
     """A model for the data set's task; transitions are shared with one that is `like` it."""
-    kind = LinkPredictor if dataset.task == "link prediction" else NodeClassifier
+    kind = LinkPredictor if isinstance(dataset.targets, LinkTargets) else NodeClassifier
     return kind(dataset, transitions=None if like is None else like.transitions, seed=seed, **config.model.model_dump())
 
 
@@ -127,7 +127,7 @@ def fit_models(
 
 def check_fits(model: Model, dataset: Dataset) -> None:
     """Refuse data that the model was not made for."""
-    if isinstance(model, LinkPredictor) != (dataset.task == "link prediction"):
+    if isinstance(model, LinkPredictor) != isinstance(dataset.targets, LinkTargets):
         raise GatasError(f"{dataset.name} is for {dataset.task}, which a {type(model).__name__} does not learn.")
     if (model.graph.num_nodes, model.names) != (dataset.graph.num_nodes, dataset.names):
         raise GatasError(
@@ -140,7 +140,7 @@ def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
     missing = {"train"} - set(dataset.splits)
     if missing:
         raise TrainingError(f"{dataset.name} has no split 'train'; expected what to learn from under that name.")
-    if dataset.task == "link prediction":
+    if isinstance(dataset.targets, LinkTargets):
         return LinkTask(dataset, config.batch_size, negatives=config.negatives)
     consistency = None
     if config.consistency:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gatas.graph import Graph
 from gatas.graph.edges import EdgeList
-from gatas.graph.grown import Grown, joined_lists, local_graph
+from gatas.graph.extended import ExtendedGraph, joined_lists, local_graph
 from gatas.graph.inputs import Ints
 from gatas.transitions.build import Builder, Rows
 from gatas.transitions.cost import count_walks, entry_bytes, walks_cost
@@ -24,9 +24,9 @@ class Nearby:
     The nodes within reach are numbered anew in their order, so that sums run as over the whole graph: rows are the same bits.
     """
 
-    def __init__(self, graph: Grown, setting: Setting) -> None:
+    def __init__(self, graph: ExtendedGraph, setting: Setting) -> None:
         self.graph = graph
-        self.setting = replace(setting, num_nodes=graph.num_nodes, node_names=None, graph_fingerprint="")
+        self.setting = replace(setting, num_nodes=graph.num_nodes, node_ids=None, graph_fingerprint="")
         self._whole: tuple[Builder, NDArray[np.float64]] | None = None
         self._last: tuple[Ints, Rows] | None = None
 

@@ -61,7 +61,7 @@ def draw_neighbourhood(graph: Graph, target: int, row: Row, images: NDArray[Any]
         axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, -0.04), ncols=4, frameon=False)
     axes.set_xlim(-steps - 0.5, steps + 0.5)
     axes.set_ylim(-steps - 0.5, steps + 0.5)
-    axes.set_title(title or f"The typed neighbourhood of {graph.name(target)}", fontsize=14)
+    axes.set_title(title or f"The typed neighbourhood of {graph.id_of(target)}", fontsize=14)
     return figure
 
 
@@ -122,4 +122,4 @@ def _draw_node(axes: Any, graph: Graph, node: Placed, target: int, images: NDArr
         return
     colour = "#d55e00" if node.node == target else "#4c72b0"
     axes.scatter(*node.position, s=260 * size, color=colour, edgecolor="white", zorder=2)
-    axes.annotate(str(graph.name(node.node)), node.position, ha="center", va="center", fontsize=7, zorder=3)
+    axes.annotate(str(graph.id_of(node.node)), node.position, ha="center", va="center", fontsize=7, zorder=3)

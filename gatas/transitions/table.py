@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.errors import GraphError, StoreError, TransitionError
-from gatas.graph import Graph, Names
+from gatas.graph import Graph, NodeIds
 from gatas.graph.inputs import Ints, as_array, as_count, as_indices
-from gatas.graph.saved import name_arrays, stored_names, structure_fingerprint
+from gatas.graph.saved import id_arrays, stored_ids, structure_fingerprint
 from gatas.graph.storage import Store, open_store, write_store
 from gatas.transitions.build import Builder, Kind, Progress, Rows, Walks, check_settings
 from gatas.transitions.cost import Caps, entry_bytes, estimate_cost, walks_by_step, walks_cost
@@ -38,7 +38,7 @@ class Setting(Walks):
 
     num_nodes: int
     relation_names: tuple[str, ...]
-    node_names: Names | None
+    node_ids: NodeIds | None
     graph_fingerprint: str
 
     @classmethod
@@ -52,7 +52,7 @@ class Setting(Walks):
             **vars(walks),
             num_nodes=graph.num_nodes,
             relation_names=graph.relation_names,
-            node_names=graph.node_names,
+            node_ids=graph.node_ids,
             graph_fingerprint=fingerprint,
         )
 
@@ -129,7 +129,7 @@ class Transitions:
             **vars(stored_walks(store)),
             num_nodes=as_count(store.parameter("num_nodes"), "num_nodes"),
             relation_names=tuple(str(name) for name in names),
-            node_names=stored_names(store.arrays),
+            node_ids=stored_ids(store.arrays),
             graph_fingerprint=str(store.parameter("graph_fingerprint")),
         )
         check_settings(setting)
@@ -150,7 +150,7 @@ class Transitions:
         arrays = {
             shard_column(number, column): getattr(piece, column) for number, piece in enumerate(pieces) for column in COLUMNS
         }
-        arrays |= name_arrays(setting.node_names)
+        arrays |= id_arrays(setting.node_ids)
         if self.targets is not None:
             arrays["targets"] = self.targets
         write_store(Path(folder), "transitions", arrays, parameters_of(setting, len(pieces)), overwrite=overwrite)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gatas.errors import GraphError
+from gatas.graph.ids import WHOLE_NUMBER
 from gatas.graph.inputs import FLOAT32
-from gatas.graph.names import WHOLE_NUMBER
 from gatas.graph.tables import ANY_NUMBER, DECIMAL, is_number_column, is_text, is_text_file
 
 SHOWN = 3

@@ -1,4 +1,4 @@
-"""`ingest`: edge files and a node table into the folder that `Graph.save` would write, in bounded memory."""
+"""`ingest`: edge files and a node table into the folder that `Dataset.save` would write, in bounded memory."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import DataConfig, Direction
+from gatas.datasets.encoding import Encoding
 from gatas.datasets.ingest.database import connected, database_memory, leave_room, parquet
 from gatas.datasets.ingest.edge_files import check_alike, copy_file, listed_files
 from gatas.datasets.ingest.faults import ColumnFacts, Faults, are_integers, refuse, refuse_decimals
@@ -27,14 +28,22 @@ from gatas.datasets.ingest.numbering import (
 )
 from gatas.datasets.ingest.sorting import Order, write_csr
 from gatas.datasets.ingest.work import Work, fingerprints, tidied, working_beside
+from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import ONE_TYPE
+from gatas.datasets.saved import node_parts, node_target_parts
 from gatas.datasets.settings import checked
+from gatas.datasets.targets import NodeTargets
 from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
-from gatas.graph import Graph, Names, NodeTable
+from gatas.graph import Graph, NodeIds
 from gatas.graph.arrays import mapped
+from gatas.graph.edges import inverse_names
+from gatas.graph.saved import graph_parts
+from gatas.graph.storage import write_store
 
 if TYPE_CHECKING:
     import duckdb
+
+FEW_EDGES = 1000
 
 Progress = Callable[[str, float], None]
 """Told the stage, and the share of it that is done."""
@@ -52,7 +61,7 @@ def ingest(
 ) -> None:
     """Write a graph store from edge files (Parquet, CSV, TSV, folders of them) of any size. `settings` are `DataConfig`'s.
 
-    It holds the bytes that `read_dataset(...).graph.save(out)` would write, but needs no more than `memory` bytes, whatever
+    It holds the bytes that `read_dataset(...).save(out)` would write, but needs no more than `memory` bytes, whatever
     the number of edges: about 60 bytes a node, and DuckDB, which spills to disk, beside `out`. What a killed ingest has
     finished is found again by the same call.
     """
@@ -80,10 +89,10 @@ def ingest(
     try:
         with working_beside(out, job) as work:
             with connected(memory, threads, work.spill) as connection:
-                graph = _Ingest(work, connection, config, files, memory, progress).graph(node_files)
+                parts = _Ingest(work, connection, config, files, memory, progress).parts(node_files)
             progress("store", 0.0)
-            graph.save(out)
-            del graph
+            write_store(out, "graph" if nodes is None else "dataset", *parts)
+            del parts
     except OSError as error:
         raise StoreError(
             f"{out} could not be written: {error.strerror or error}. What was done so far is kept: make room, or allow "
@@ -106,8 +115,8 @@ class _Ingest:
         self.work, self.connection, self.config, self.files = work, connection, config, files
         self.memory, self.progress = memory, progress
 
-    def graph(self, node_files: list[Path]) -> Graph:
-        """The graph, with all that is large mapped from files."""
+    def parts(self, node_files: list[Path]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arrays and parameters of the store, with all that is large mapped from files."""
         edges, facts = self.copied()
         people = None if not node_files else open_nodes(node_files, Path(str(self.config.nodes)), self.config)
         edges = self.decided(edges, facts, people)
@@ -115,22 +124,35 @@ class _Ingest:
         names, found = self.names(edges, people)
         leave_room(self.connection, self.memory, found["num_nodes"] if people is not None else 0)
         numbered = self.numbered(edges, types_folder if types else None, names, found, people)
-        nodes, graph_id = self.nodes(people, found["num_nodes"])
-        inverse = self.config.direction == "inverse"
+        arrays, parameters = self.nodes(people, found["num_nodes"])
+        direction = self.direction(numbered)
         type_names = tuple(str(name) for name in types) or (ONE_TYPE,)
-        order = Order(found["num_nodes"], len(type_names) * (1 + inverse), self.config.direction, edges.weighted)
+        count, inverse = len(type_names), direction == "inverse"
+        order = Order(found["num_nodes"], count * (1 + inverse), direction, edges.weighted)
         self.progress("sort", 0.0)
         folder, written = self.work.stage("csr", lambda folder: write_csr(self.connection, numbered, order, folder))
-        arrays = {name: mapped(folder, name, described) for name, described in written["arrays"].items()}
-        return Graph(
-            **arrays,
+        columns: dict[str, Any] = {name: mapped(folder, name, described) for name, described in written["arrays"].items()}
+        inverse_of = {"inverse": (*range(count, 2 * count), *range(count)), "undirected": tuple(range(count))}
+        graph = Graph(
+            **columns,
             num_edge_types=order.num_types,
-            graph_id=graph_id,
-            node_names=_stored_names(names, found),
-            edge_type_names=(*type_names, *(f"{name}⁻¹" for name in type_names)) if inverse else type_names,
-            nodes=nodes,
+            node_ids=_stored_ids(names, found),
+            edge_type_names=(*type_names, *inverse_names(type_names)) if inverse else type_names,
+            inverse_of=inverse_of.get(direction, ()),
             num_repeated=written["num_repeated"],
         )
+        graph_arrays, graph_parameters = graph_parts(graph)
+        return {**graph_arrays, **arrays}, {**graph_parameters, **parameters}
+
+    def direction(self, numbered: str) -> Direction:
+        """Resolve `auto`: undirected where every edge is listed both ways, else inverse. A few edges decide most cases."""
+        if self.config.direction != "auto":
+            return self.config.direction
+        same = "there.source = back.target AND there.target = back.source AND there.kind = back.kind"
+        few = f"(SELECT * FROM {numbered} LIMIT {FEW_EDGES}) AS there"
+        if self.count(f"{few} ANTI JOIN {numbered} AS back ON {same}") or not self.count(numbered):
+            return "inverse"
+        return "inverse" if self.count(f"{numbered} AS there ANTI JOIN {numbered} AS back ON {same}") else "undirected"
 
     def copied(self) -> tuple[Copied, list[dict[str, Any]]]:
         """All edge files, each a stage of its own; what is wrong is said when all are read."""
@@ -209,19 +231,25 @@ class _Ingest:
             raise GraphError(f"{where} has no rows, so the graph has no nodes. Give at least one.")
         return folder, found
 
-    def nodes(self, people: NodeFiles | None, num_nodes: int) -> tuple[NodeTable, Any]:
-        """Types, labels, splits and features, and which graph each node is of."""
+    def nodes(self, people: NodeFiles | None, num_nodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arrays and parameters of the node table and of the targets."""
         if people is None:
-            return NodeTable(num_nodes), None
+            return {}, {}
         self.progress("nodes", 0.0)
         known = read_known(people, self.config)
         folder, found = self.work.stage("features", lambda folder: write_features(people, self.config, known, folder))
         features = mapped(folder, "features", found["array"], found["width"]) if found["width"] else None
-        labels: dict[str, Any] = {}
+        graphs = None if known.graph_id is None else known.graph_id.astype(np.int32)
+        arrays, parameters = node_parts(NodeTable(num_nodes, features, graph_id=graphs, **known.types))
+        targets: tuple[dict[str, Any], dict[str, Any]] = ({}, {"task": None, "names": [], "splits": []})
         if known.labels is not None:
-            labels = {"labels": known.labels.values, "class_names": known.labels.names}
-        table = NodeTable(num_nodes, features=features, splits=known.splits, **labels, **known.types)
-        return table, None if known.graph_id is None else known.graph_id.astype(np.int32)
+            targets = node_target_parts(NodeTargets(known.labels.values, known.labels.names, known.splits))
+        encoding = None
+        if found["width"]:
+            learned = Encoding(types=known.kinds.names, missing=self.config.missing, columns=found["columns"])
+            encoding = learned.model_dump(mode="json")
+        named = {"name": self.config.name, "note": "", "encoding": encoding}
+        return {**arrays, **targets[0]}, {**parameters, **targets[1], **named}
 
     def numbered(self, edges: Copied, types: Path | None, names: Path, found: dict[str, Any], people: NodeFiles | None) -> str:
         """Edges by the numbers of nodes, as SQL; every end must be known."""
@@ -255,7 +283,7 @@ class _Ingest:
         return int(self.connection.sql(f"SELECT count(*) FROM {rows}").fetchall()[0][0])
 
 
-def _stored_names(folder: Path, found: dict[str, Any]) -> Names | None:
+def _stored_ids(folder: Path, found: dict[str, Any]) -> NodeIds | None:
     if found["numbered"]:
         return None
-    return Names(*(mapped(folder, name, described) for name, described in found["arrays"].items()))
+    return NodeIds(*(mapped(folder, name, described) for name, described in found["arrays"].items()))

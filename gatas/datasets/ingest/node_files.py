@@ -27,9 +27,8 @@ from gatas.datasets.own import node_splits
 from gatas.errors import GraphError
 from gatas.graph.arrays import ArrayWriter, mapped
 from gatas.graph.inputs import Floats
-from gatas.graph.node_columns import is_list, warn_of_others
 from gatas.graph.reading import codes_of
-from gatas.graph.tables import Table, is_text_file, present_columns, read_table, wanted_columns
+from gatas.graph.tables import Table, is_list, is_text_file, present_columns, read_table, wanted_columns, warn_of_unused
 
 BATCH_BYTES = 16 << 20
 
@@ -178,40 +177,58 @@ def read_known(people: NodeFiles, config: DataConfig) -> Known:
 def write_features(people: NodeFiles, config: DataConfig, known: Known, folder: Path) -> dict[str, Any]:
     """(N, F) features, a column of the table after another; gives their width, 0 for none."""
     names = chosen_columns(people.table, config)
-    warn_of_others(people.table, used=(*names, *(config.label or ())))
+    warn_of_unused(people.table, used=(*names, *(config.label or ())))
     measured = np.ones(people.table.num_rows, np.bool_)
     if known.labels is not None:
         measured = np.isin(np.arange(people.table.num_rows), known.splits["train"])
-    blocks = []
+    blocks, columns = [], []
     for number, name in enumerate(names):
-        writer = ArrayWriter(folder, f"block-{number}", np.float32)
-        for rows in _encoded(people, name, config, known.kinds, measured):
+        writer, column = (
+            ArrayWriter(folder, f"block-{number}", np.float32),
+            _learned(people, name, config, known.kinds, measured),
+        )
+        for rows in _encoded(people, column, config, known.kinds):
             writer.append(rows)
         blocks.append((writer.name, writer.finish()))
+        columns.append(column.model_dump(mode="json"))
     if not blocks:
         return {"width": 0}
     num_rows = people.table.num_rows
     parts = [mapped(folder, name, described, described[1] // num_rows) for name, described in blocks]
     if len(parts) == 1:
         (folder / f"{blocks[0][0]}.bin").rename(folder / "features.bin")
-        return {"width": parts[0].shape[1], "array": blocks[0][1]}
+        return {"width": parts[0].shape[1], "array": blocks[0][1], "columns": columns}
     writer = ArrayWriter(folder, "features", np.float32)
     step = max(1, BATCH_BYTES // (4 * sum(part.shape[1] for part in parts)))
     for first in range(0, num_rows, step):
         writer.append(np.concatenate([part[first : first + step] for part in parts], axis=1))
     for name, _ in blocks:
         (folder / f"{name}.bin").unlink()
-    return {"width": sum(part.shape[1] for part in parts), "array": writer.finish()}
+    return {"width": sum(part.shape[1] for part in parts), "array": writer.finish(), "columns": columns}
 
 
-def _encoded(people: NodeFiles, name: str, config: DataConfig, kinds: Kinds, measured: NDArray[np.bool_]) -> Iterator[Floats]:
-    """What one column makes of features: at once, or for lists some rows at a time."""
+def _in_batches(people: NodeFiles, name: str) -> bool:
+    """Whether a column is read some rows at a time: lists in Parquet files."""
     values = people.table.others.get(name)
-    if values is None or not is_list(values.type) or is_text_file(people.files[0]):
+    return values is not None and is_list(values.type) and not is_text_file(people.files[0])
+
+
+def _learned(
+    people: NodeFiles, name: str, config: DataConfig, kinds: Kinds, measured: NDArray[np.bool_]
+) -> Number | Category | Lists:
+    """Learn how one column becomes features."""
+    if _in_batches(people, name):
+        return _learned_lists(people, name, config, kinds)
+    return learn_column(people.with_column(name), name, config, kinds, measured)
+
+
+def _encoded(people: NodeFiles, column: Number | Category | Lists, config: DataConfig, kinds: Kinds) -> Iterator[Floats]:
+    """Encode one column: at once, or for lists some rows at a time."""
+    name = column.name
+    if not _in_batches(people, name):
         table = people.with_column(name)
-        yield _encoding(learn_column(table, name, config, kinds, measured), config, kinds).encoded(table, kinds)
+        yield _encoding(column, config, kinds).encoded(table, kinds)
         return
-    column = _learned_lists(people, name, config, kinds)
     first = 0
     for batch in people.batches(name, max(1, BATCH_BYTES // (32 * max(1, column.width)))):
         last = first + len(batch)

@@ -69,7 +69,7 @@ def write_names(batches: Any, integers: bool, folder: Path) -> dict[str, Any]:
     """Ids with their numbers for joins, and as the arrays that a store keeps; ids that are their numbers need neither."""
     kind = pa.int64() if integers else pa.string()
     count, numbered = 0, integers
-    arrays = [ArrayWriter(folder, "node_names", np.int64)] if integers else [
+    arrays = [ArrayWriter(folder, "node_ids", np.int64)] if integers else [
         ArrayWriter(folder, "node_name_offsets", np.int64), ArrayWriter(folder, "node_name_bytes", np.uint8)]  # fmt: skip
     if not integers:
         arrays[0].append(np.zeros(1, np.int64))

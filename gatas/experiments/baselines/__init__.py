@@ -44,7 +44,7 @@ def recipe_of(name: str, dataset: Dataset) -> Recipe:
     if nearest not in recipes:
         raise ConfigError(f"{name} has no settings for nodes with several labels, as {dataset.name} has.")
     model, training = recipes[nearest]
-    by_graph = dataset.graph.graph_id is not None
+    by_graph = dataset.nodes.graph_id is not None
     return Recipe({**model, "rows_sum_to_one": False}, training.model_copy(update={"by_graph": by_graph}))
 
 

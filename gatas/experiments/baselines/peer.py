@@ -74,7 +74,7 @@ class Peer(Learnable):
         self.register_buffer("edges", edges[:, order], persistent=False)
         self.register_buffer("edge_values", None if values is None else values[order], persistent=False)
         self.starts = torch.searchsorted(edges[1, order].contiguous(), torch.arange(dataset.graph.num_nodes + 1)).tolist()
-        graph_id = dataset.graph.graph_id
+        graph_id = dataset.nodes.graph_id
         self.ends = {}
         if graph_id is not None:
             self.vmaps = self.captures = False  # graphs differ in size

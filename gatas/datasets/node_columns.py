@@ -1,6 +1,5 @@
 """The columns of a node table: labels, splits and features."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,44 +9,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gatas.errors import GatasWarning, GraphError
+from gatas.datasets.targets import SPLITS, UNLABELLED
+from gatas.errors import GraphError
 from gatas.graph.inputs import as_features
-from gatas.graph.nodes import SPLITS, UNLABELLED, NodeTable
 from gatas.graph.tables import (
     Table,
     as_int64,
+    is_list,
     is_number_column,
     is_text,
     is_text_file,
     numbers_of,
     refuse_decimals,
+    warn_of_unused,
     whole_numbers,
 )
 
 SPLIT_NAMES = {name: name for name in SPLITS} | {"val": "valid", "validation": "valid", "dev": "valid", "": None}
-
-
-def node_table(people: Table, features: str | Path | None) -> NodeTable:
-    """What a file says about nodes besides their ids; `features` may lie in an .npy file."""
-    labels, class_names = labels_of(people)
-    return NodeTable(
-        people.num_rows,
-        features=_features(people, features),
-        labels=labels,
-        class_names=class_names,
-        splits=splits_of(people),
-    )
-
-
-def warn_of_others(table: Table, used: Sequence[str] = ()) -> None:
-    """Say which columns of a file have no meaning for us."""
-    ignored = [name for name in table.others if name not in used]
-    if ignored:
-        warnings.warn(
-            f"{table.path}: {len(ignored)} columns were not used: {', '.join(map(repr, ignored))}.",
-            GatasWarning,
-            stacklevel=3,
-        )
 
 
 def labels_of(people: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
@@ -150,7 +128,7 @@ def splits_of(people: Table) -> dict[str, NDArray[Any]]:
     return {name: rows for name, rows in found.items() if rows.size}
 
 
-def _features(people: Table, path: str | Path | None) -> NDArray[np.float32] | None:
+def features_of(people: Table, path: str | Path | None) -> NDArray[np.float32] | None:
     """From one list column, from numeric columns, or from an .npy file; never from two of them."""
     lists = [name for name, values in people.others.items() if pa.types.is_nested(values.type)]
     numeric = [name for name, values in people.others.items() if is_number_column(values)]
@@ -161,7 +139,7 @@ def _features(people: Table, path: str | Path | None) -> NDArray[np.float32] | N
     if (lists and numeric) or len(lists) > 1:
         raise GraphError(f"{people.path} has features in {', '.join(map(repr, (*lists, *numeric)))}; "
                          "expected numeric columns or one list column, not both.")  # fmt: skip
-    warn_of_others(people, used=(*lists, *numeric))
+    warn_of_unused(people, used=(*lists, *numeric))
     if lists:
         return _finite(people, lists, _list_matrix(people, lists[0]))
     if numeric:
@@ -205,11 +183,6 @@ def _list_matrix(people: Table, name: str) -> NDArray[Any]:
 
 def _without_gz(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
-
-
-def is_list(kind: Any) -> bool:
-    """Whether a column of this type holds lists."""
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _is_number(kind: Any) -> bool:

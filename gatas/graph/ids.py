@@ -1,4 +1,4 @@
-"""The ids that users know nodes by, integers or strings, and their way back."""
+"""`NodeIds`: the ids that users know nodes by, integers or strings, and the index of each."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,14 +21,15 @@ WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
 MOST_COMPARED = 100_000
 """Ids among which the nearest to one that is not known are looked for."""
 
-FEW = 8  # names that are looked up one by one: cheaper than a hash table of all ids
+FEW = 8
+"""Ids that are looked up one by one: cheaper than a hash table of all of them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Names:
+class NodeIds:
     """Distinct ids, one per node. `bytes` is None for integers; text is held as Arrow holds it, so it can be mapped.
 
-    `of` looks that they are distinct; those of a store were looked at when it was written, and may not fit in memory.
+    `of` checks that ids are distinct. Ids of a store were checked when it was written, and may not fit in memory.
     """
 
     values: Ints  # the ids themselves, or (N + 1,) offsets into `bytes`
@@ -39,10 +40,10 @@ class Names:
         object.__setattr__(self, "_column", self._as_arrow())
 
     @classmethod
-    def of(cls, names: Iterable[int] | Iterable[str] | pa.Array | NDArray[Any]) -> "Names":
-        """From integers or from strings, not both."""
+    def of(cls, ids: Iterable[int] | Iterable[str] | pa.Array | NDArray[Any]) -> "NodeIds":
+        """Make ids from integers or from strings, not both."""
         try:
-            column = names if isinstance(names, pa.Array) else pa.array(_listed(names))
+            column = ids if isinstance(ids, pa.Array) else pa.array(ids if isinstance(ids, np.ndarray) else list(ids))
             column = column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
         except (pa.ArrowException, UnicodeError, OverflowError, TypeError) as error:
             raise GraphError(f"ids must all be integers below 2^63 or all be text ({error}).") from error
@@ -78,80 +79,75 @@ class Names:
         return column
 
     @property
-    def whole(self) -> bool:
-        """Whether ids are integers."""
+    def are_integers(self) -> bool:
         return self.bytes is None
 
     @cached_property
-    def places(self) -> dict[int | str, int]:
-        """The node of every id, for those who look up again and again; made when first asked for."""
-        return {name: node for node, name in enumerate(self.tolist())}
+    def _index(self) -> dict[int | str, int]:
+        """A hash table of all ids, for callers that look up again and again; made when first needed."""
+        return {node_id: index for index, node_id in enumerate(self.tolist())}
 
-    def place(self, name: int | str) -> int:
-        """The node that carries an id, or -1."""
-        wanted = as_number(name) if self.whole else as_text(name)
-        return -1 if wanted is None else self.places.get(wanted, -1)
+    def get(self, node_id: int | str) -> int:
+        """Return the index of the node with this id, or -1."""
+        wanted = as_integer(node_id) if self.are_integers else as_text(node_id)
+        return -1 if wanted is None else self._index.get(wanted, -1)
 
     def __len__(self) -> int:
         return len(self._column)
 
-    def __getitem__(self, node: int) -> int | str:
-        return self.take([node])[0]
+    def __getitem__(self, index: int) -> int | str:
+        return self.take([index])[0]
 
-    def take(self, nodes: Any) -> list[int | str]:
-        """The ids of several nodes."""
+    def take(self, indices: Any) -> list[int | str]:
+        """Return the ids of nodes given by index."""
         try:
-            names: list[int | str] = self._column.take(pa.array(np.asarray(nodes, np.int64))).to_pylist()
+            found: list[int | str] = self._column.take(pa.array(np.asarray(indices, np.int64))).to_pylist()
         except pa.ArrowIndexError as error:
-            raise GraphError(f"nodes are numbered 0 to {len(self) - 1} ({error}).") from error
-        return names
+            raise GraphError(f"nodes have indices 0 to {len(self) - 1} ({error}).") from error
+        return found
 
     def tolist(self) -> list[int | str]:
-        """Every id, in node order."""
+        """Return every id, in node order."""
         return list(self._column.to_pylist())
 
-    def find(self, names: Sequence[int | str]) -> Ints:
-        """The nodes that carry these ids; integers may be written as text, and text that is a number as an integer."""
-        wanted = pa.array([as_number(name) if self.whole else as_text(name) for name in names], self._column.type)
+    def indices(self, ids: Sequence[int | str]) -> Ints:
+        """Return the index of each id; integers may be written as text, and text that is a number as an integer."""
+        wanted = pa.array([as_integer(one) if self.are_integers else as_text(one) for one in ids], self._column.type)
         if len(wanted) <= FEW:
-            found = np.array([pc.index(self._column, name).as_py() if name.is_valid else -1 for name in wanted], np.int64)
+            found = np.array([pc.index(self._column, one).as_py() if one.is_valid else -1 for one in wanted], np.int64)
         else:
             found = pc.fill_null(pc.index_in(wanted, value_set=self._column), -1).to_numpy().astype(np.int64)
         if (found < 0).any():
-            refuse_unknown(names[int(np.argmax(found < 0))], self._column[:MOST_COMPARED].to_pylist())
+            refuse_unknown_id(ids[int(np.argmax(found < 0))], self._column[:MOST_COMPARED].to_pylist())
         return found
 
 
-def refuse_unknown(name: object, known: Sequence[int | str]) -> NoReturn:
-    """Say so, with the nearest ids."""
-    near = get_close_matches(str(name), [str(other) for other in known[:MOST_COMPARED]], n=3)
+def refuse_unknown_id(node_id: object, known: Sequence[int | str]) -> NoReturn:
+    """Raise an error that names the nearest known ids."""
+    near = get_close_matches(str(node_id), [str(other) for other in known[:MOST_COMPARED]], n=3)
     hint = f" Nearest known: {', '.join(near)}." if near else ""
-    raise GraphError(f"no node has the id {name!r}.{hint}")
+    raise GraphError(f"no node has the id {node_id!r}.{hint}")
 
 
 def _refuse_repeated(column: Any) -> None:
     if pc.count_distinct(column).as_py() != len(column):
         counts = pc.value_counts(column)
-        name = counts.field("values")[pc.index(pc.greater(counts.field("counts"), 1), True).as_py()].as_py()
-        raise GraphError(f"the id {name!r} names more than one node. Ids must be distinct.")
+        twice = counts.field("values")[pc.index(pc.greater(counts.field("counts"), 1), True).as_py()].as_py()
+        raise GraphError(f"duplicate id {twice!r}: ids must be distinct. Rename or remove one of the nodes.")
 
 
-def as_number(name: object) -> int | None:
-    """An int64, also where it is written as text; None for anything else: 1.0, True and "007" are no integer ids."""
-    if isinstance(name, str):
-        name = int(name) if re.fullmatch(WHOLE_NUMBER, name) else None
-    if isinstance(name, bool) or not isinstance(name, int | np.integer):
+def as_integer(node_id: object) -> int | None:
+    """Return an int64, also where it is written as text; None for anything else: 1.0, True and "007" are no integer ids."""
+    if isinstance(node_id, str):
+        node_id = int(node_id) if re.fullmatch(WHOLE_NUMBER, node_id) else None
+    if isinstance(node_id, bool) or not isinstance(node_id, int | np.integer):
         return None
-    return int(name) if -(2**63) <= int(name) < 2**63 else None
+    return int(node_id) if -(2**63) <= int(node_id) < 2**63 else None
 
 
-def as_text(name: object) -> str | None:
-    """Text, also of an integer; None for anything else."""
-    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+def as_text(node_id: object) -> str | None:
+    """Return text, also of an integer; None for anything else."""
+    if isinstance(node_id, bool) or not isinstance(node_id, str | int | np.integer):
         return None
-    text = str(name)
+    text = str(node_id)
     return text if text.encode("utf-8", "ignore").decode() == text else None  # half a surrogate pair names nothing
-
-
-def _listed(names: Any) -> Any:
-    return names if isinstance(names, np.ndarray) else list(names)

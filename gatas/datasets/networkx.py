@@ -1,0 +1,151 @@
+"""Data sets of NetworkX: node attributes as features, labels and splits; edges of which some are held out as links."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+
+from gatas.datasets.config import Direction, Ratios
+from gatas.datasets.dataset import Dataset
+from gatas.datasets.held_out import Links, hold_out_links
+from gatas.datasets.labels import Labels
+from gatas.datasets.node_columns import features_of, labels_of, splits_of
+from gatas.datasets.node_table import NodeTable
+from gatas.datasets.splitting import split_nodes
+from gatas.datasets.targets import LinkTargets, NodeTargets
+from gatas.errors import GatasWarning, GraphError
+from gatas.graph import Graph
+from gatas.graph.networkx import from_networkx
+from gatas.graph.tables import Table, is_list, is_number_column
+
+WHERE = Path("the NetworkX graph")
+
+
+def dataset_from_networkx(
+    graph: "nx.Graph[Any]",
+    *,
+    task: Literal["node classification", "link prediction"] = "node classification",
+    features: str | Sequence[str] = (),
+    label: str | None = None,
+    split: str | None = None,
+    edge_type: str = "type",
+    weight: str = "weight",
+    direction: Direction = "auto",
+    link_types: Sequence[str] | None = None,
+    ratios: Ratios | Mapping[str, float] | None = None,
+    name: str = "own data",
+    seed: int = 0,
+) -> Dataset:
+    """Make a data set of a NetworkX graph.
+
+    Args:
+        graph: Nodes may be any integers or any text, which become ids.
+        task: What is predicted.
+        features: Node attributes that are numbers, or one that is a vector.
+        label: Node attribute that holds the class, as a number or as text; none where a node has no label.
+        split: Node attribute that says train, valid or test; drawn by `ratios` if left out.
+        edge_type: Edge attribute that holds the type of an edge, if edges have it.
+        weight: Edge attribute that holds the weight of an edge, if edges have it.
+        direction: How edges of a directed graph lead back, as for tables: `"auto"` and `"inverse"` give each type an inverse,
+            `"undirected"` adds reverse edges of the same type, `"as given"` adds nothing.
+        link_types: Edge types whose links are predicted; all by default.
+        ratios: Shares of nodes or links in train, valid and test, where the data does not say.
+        name: What results call the data.
+        seed: Splits and negatives are a function of it.
+
+    >>> Dataset.from_networkx(graph, features=["age", "height"], label="club")
+    """
+    shares = ratios if isinstance(ratios, Ratios) else Ratios(**(ratios or {}))
+    wanted = [features] if isinstance(features, str) else list(features)
+    table = _node_attributes(graph, wanted, {"label": label, "split": split})
+    directions = _directions(graph, direction)
+    named: Any = {"edge_type": edge_type, "weight": weight}
+    rows = NodeTable(graph.number_of_nodes(), features_of(table, None) if wanted else None)
+    if task == "link prediction":
+        return _links(from_networkx(graph, **named), rows, directions, link_types, shares, name, seed)
+    if label is None:
+        raise GraphError("node classification needs classes. Give the node attribute that holds them as label.")
+    labels, names = labels_of(table)
+    assert labels is not None
+    known = np.ones(len(labels), np.bool_) if labels.ndim == 2 else labels >= 0
+    splits = splits_of(table) or split_nodes(Labels(labels, known, names), shares, seed)
+    return Dataset(name, from_networkx(graph, **named, **directions), NodeTargets(labels, names, splits), rows)
+
+
+def _directions(graph: "nx.Graph[Any]", direction: Direction) -> dict[str, Any]:
+    if not graph.is_directed():
+        return {}
+    return {"inverse": direction in ("auto", "inverse"), "undirected": direction == "undirected"}
+
+
+def _links(
+    whole: Graph,
+    nodes: NodeTable,
+    directions: dict[str, Any],
+    link_types: Sequence[str] | None,
+    ratios: Ratios,
+    name: str,
+    seed: int,
+) -> Dataset:
+    """Hold links of the types asked for out of the graph."""
+    asked = tuple(link_types or whole.edge_type_names)
+    if unknown := [one for one in asked if one not in whole.edge_type_names]:
+        known = ", ".join(map(repr, whole.edge_type_names))
+        raise GraphError(f"{unknown[0]!r} is not an edge type of the graph; it has {known}.")
+    kinds = np.array([asked.index(one) if one in asked else -1 for one in whole.edge_type_names])
+    undirected = directions.get("undirected", not directions)
+    listed = Links(whole.source.astype(np.int64), kinds[whole.edge_type], whole.neighbour.astype(np.int64), whole.num_nodes)
+    held = hold_out_links(
+        listed, {}, split=None, ratios=ratios, seed=seed, undirected=undirected, node_type=None, where=str(WHERE)
+    )
+    kept = held.in_graph
+    graph = Graph.from_edges(
+        listed.source[kept],
+        listed.target[kept],
+        whole.edge_type[kept].astype(np.int64),
+        num_nodes=whole.num_nodes,
+        weight=None if whole.weight is None else whole.weight[kept],
+        node_ids=whole.node_ids,
+        edge_type_names=whole.edge_type_names,
+        inverse=directions.get("inverse", False),
+        undirected=undirected,
+    )
+    return Dataset(name, graph, LinkTargets(asked, held.splits, held.ends), nodes)
+
+
+def _node_attributes(graph: "nx.Graph[Any]", features: list[str], given: dict[str, str | None]) -> Table:
+    """Return node attributes as the columns of a table; a warning names those that have no use."""
+    named = {name: column for name, column in given.items() if column is not None}
+    there = {name for _, attributes in graph.nodes(data=True) for name in attributes}
+    if unused := sorted(map(str, there - {*features, *named.values()})):
+        warnings.warn(
+            f"{len(unused)} attributes of nodes were not used: {', '.join(map(repr, unused))}. Name them by features, label or "
+            "split if they should be.",
+            GatasWarning,
+            stacklevel=4,
+        )
+    if missing := [name for name in (*features, *named.values()) if name not in there]:
+        raise GraphError(
+            f"no node has the attribute {missing[0]!r}; nodes have {', '.join(sorted(map(repr, there))) or 'none'}."
+        )
+    columns = {name: _node_column(graph, name) for name in (*features, *named.values())}
+    for name in features:
+        if not (is_number_column(columns[name]) or is_list(columns[name].type)):
+            raise GraphError(f"the attribute {name!r} holds {columns[name].type}; features are numbers. Encode it first.")
+    ours = {name: columns.pop(column) for name, column in named.items()}
+    return Table(WHERE, ours, named, columns, graph.number_of_nodes())
+
+
+def _node_column(graph: "nx.Graph[Any]", name: str) -> Any:
+    values = [attributes.get(name) for _, attributes in graph.nodes(data=True)]
+    try:
+        return pa.chunked_array([pa.array(values)])
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise GraphError(
+            f"the attribute {name!r} of nodes is not of one kind ({reason}). Make it numbers, text or lists."
+        ) from None
