@@ -1,20 +1,16 @@
 """A graph as named arrays and parameters, and back."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from gatas.errors import GraphError, StoreError
 from gatas.graph.graph import Graph
 from gatas.graph.names import Names
 from gatas.graph.nodes import Features, NodeTable
-from gatas.graph.storage import Store, fingerprint, open_store, write_store
-
-Arrays = dict[str, NDArray[Any]]
+from gatas.graph.storage import NamedArrays, Store, fingerprint, open_store, write_store
 
 
 def save_graph(graph: Graph, folder: Path, *, overwrite: bool = False) -> None:
@@ -58,11 +54,11 @@ def graph_fingerprint(graph: Graph) -> str:
 def structure_fingerprint(graph: Graph) -> str:
     """A hash of edges, types and weights: what transitions depend on. Features may be too large to read for it."""
     arrays, _ = _parts(graph)
-    structure: Arrays = {name: arrays[name] for name in ("indptr", "neighbour", "edge_type", "weight") if name in arrays}
+    structure: NamedArrays = {name: arrays[name] for name in ("indptr", "neighbour", "edge_type", "weight") if name in arrays}
     return fingerprint(structure, {"edge_type_names": list(graph.edge_type_names)})
 
 
-def name_arrays(names: Names | None) -> Arrays:
+def name_arrays(names: Names | None) -> NamedArrays:
     """The arrays that hold node names, in a graph's folder or a table's."""
     if names is None:
         return {}
@@ -71,7 +67,7 @@ def name_arrays(names: Names | None) -> Arrays:
     return {"node_name_offsets": names.values, "node_name_bytes": names.bytes}
 
 
-def stored_names(arrays: Mapping[str, NDArray[Any]]) -> Names | None:
+def stored_names(arrays: NamedArrays) -> Names | None:
     """The inverse of `name_arrays`."""
     if "node_names" in arrays:
         return Names(arrays["node_names"])
@@ -82,9 +78,9 @@ def stored_names(arrays: Mapping[str, NDArray[Any]]) -> Names | None:
     return None
 
 
-def _parts(graph: Graph) -> tuple[Arrays, dict[str, Any]]:
+def _parts(graph: Graph) -> tuple[NamedArrays, dict[str, Any]]:
     nodes = graph.nodes
-    arrays: Arrays = {"indptr": graph.indptr, "neighbour": graph.neighbour, "edge_type": graph.edge_type}
+    arrays: NamedArrays = {"indptr": graph.indptr, "neighbour": graph.neighbour, "edge_type": graph.edge_type}
     optional = {
         "weight": graph.weight,
         "graph_id": graph.graph_id,
