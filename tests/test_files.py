@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,7 +93,8 @@ def test_what_is_written_replaces_what_was_there(tmp_path, kind):
 def test_an_error_or_an_interrupt_while_writing_leaves_the_old_and_nothing_else(tmp_path, kind):
     fill(tmp_path / kind, b"old")
     before = names(tmp_path)
-    write = {"file": atomic_file, "checked": atomic_file_with_checksum, "folder": atomic_folder}[kind]
+    writers: dict[str, Any] = {"file": atomic_file, "checked": atomic_file_with_checksum, "folder": atomic_folder}
+    write = writers[kind]
     for error in (ValueError, KeyboardInterrupt):
         with pytest.raises(error), write(tmp_path / kind):
             raise error
@@ -129,7 +131,11 @@ def test_everything_is_synced_before_it_gets_its_name_and_the_name_after(tmp_pat
         return fsync(descriptor)
 
     def noting(function):
-        return lambda source, target: (done.append("renamed"), function(source, target))[1]
+        def renamed(source, target):
+            done.append("renamed")
+            return function(source, target)
+
+        return renamed
 
     for name in ("rename", "replace"):
         monkeypatch.setattr(os, name, noting(getattr(os, name)))
@@ -217,7 +223,12 @@ def test_a_folder_whose_overwriting_was_cut_short_comes_back(tmp_path, dead_proc
 
 def test_lines_are_appended_and_synced(tmp_path, monkeypatch):
     synced, fsync = [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), fsync(descriptor)))
+
+    def noted(descriptor):
+        synced.append(descriptor)
+        return fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
     for line in (b"1\n", b"2\n"):
         append_to_file(tmp_path / "lines", line)
     assert (tmp_path / "lines").read_bytes() == b"1\n2\n" and len(synced) == 2
