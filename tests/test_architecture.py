@@ -8,8 +8,8 @@ from pathlib import Path
 import gatas
 
 ROOT = Path(gatas.__file__).parent
-LAYERS = ("errors", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training", "inference",
-          "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
+LAYERS = ("errors", "progress", "files", "ops", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training",
+          "inference", "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
 BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
 UPWARDS = {("gatas.tasks.model", "inference")}  # methods of a model hand their work on, by imports of their own
 ALLOWED = {
@@ -61,6 +61,30 @@ def test_heavy_libraries_stay_in_their_rooms():
             for library, rooms in ALLOWED.items():
                 if name == library or name.startswith(f"{library}."):
                     assert module.startswith(rooms), f"{module} imports {library}"
+
+
+def durable_calls(tree):
+    """Calls that rename or sync. `replace` with one argument is a file's: that of text has two, of a record names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name, owner = node.func.attr, node.func.value
+            of_module = isinstance(owner, ast.Name) and owner.id in ("os", "shutil") and name in ("replace", "renames", "move")
+            of_path = name == "replace" and len(node.args) == 1 and not node.keywords
+            if name in ("fsync", "fdatasync", "rename") or of_module or of_path:
+                yield name
+
+
+def test_only_files_renames_syncs_locks_and_computes_checksums():
+    for module, tree in modules():
+        if layer(module) != "files":
+            assert {"fcntl", "hashlib"}.isdisjoint(name.split(".")[0] for name in imported(tree)), module
+            assert not list(durable_calls(tree)), f"{module}: {list(durable_calls(tree))}"
+
+
+def test_files_stand_on_errors_alone():
+    for module, tree in modules():
+        if layer(module) == "files":
+            assert all(name.startswith(("gatas.files.", "gatas.errors.")) for name in imported(tree) if "gatas" in name), module
 
 
 def test_only_the_command_line_prints():

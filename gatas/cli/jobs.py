@@ -13,7 +13,7 @@ from gatas.cli.output import plain_table, print_json, print_table, stderr, stdou
 from gatas.errors import ConfigError, JobError, StoreError
 from gatas.graph import Graph
 from gatas.graph.saved import graph_fingerprint
-from gatas.scale import Engine, EngineName, Job, State, Task, open_engine, run_job
+from gatas.scale import Engine, EngineName, Job, JobProgress, JobTask, open_engine, run_job
 from gatas.scale.job import read_plan
 from gatas.scale.transitions import TransitionsTask
 from gatas.transitions.cost import readable_bytes, readable_seconds
@@ -132,7 +132,7 @@ def answer_all(
 
 
 def do_job(
-    task: Task, folder: Path, out: Path, engine: Chosen, parts: int | None, *, keep: bool, overwrite: bool
+    task: JobTask, folder: Path, out: Path, engine: Chosen, parts: int | None, *, keep: bool, overwrite: bool
 ) -> dict[str, Any]:
     """Run it, while its progress is shown; an interrupted one says how to go on."""
     try:
@@ -144,7 +144,7 @@ def do_job(
 
 
 @contextmanager
-def job_progress(what: str) -> Iterator[Callable[[State], None]]:
+def job_progress(what: str) -> Iterator[Callable[[JobProgress], None]]:
     """A bar on a terminal that vanishes when done; elsewhere a line now and then."""
     if not stderr.is_terminal:
         yield Lines(what)
@@ -161,14 +161,14 @@ class Lines:
     def __init__(self, what: str) -> None:
         self.what, self.said = what, 0.0
 
-    def __call__(self, state: State) -> None:
+    def __call__(self, state: JobProgress) -> None:
         last = state.done + state.failed == state.total
         if last or not self.said or monotonic() - self.said >= SECONDS_BETWEEN_LINES:
             self.said = monotonic()
             stderr.print(f"{self.what}  {words_of(state)}", soft_wrap=True)
 
 
-def words_of(state: State) -> str:
+def words_of(state: JobProgress) -> str:
     """`12 of 40 parts  1.5 MiB  0:12, left 0:30`."""
     failed = f", {state.failed} failed" if state.failed else ""
     left = "" if state.seconds_left is None or state.done == state.total else f", left {readable_seconds(state.seconds_left)}"
@@ -181,7 +181,7 @@ def open_known(folder: Path) -> Job:
     plan = read_plan(folder)
     settings = plan.parameter("settings")
     if plan.parameter("task") == TransitionsTask.name:
-        task: Task = TransitionsTask(**settings)
+        task: JobTask = TransitionsTask(**settings)
     else:
         from gatas.scale.answers import AnswersTask
 

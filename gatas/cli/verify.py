@@ -32,7 +32,7 @@ def verified(path: Path) -> str:
     from gatas.graph.storage import MANIFEST, verify_store
 
     if path.is_file():
-        from gatas.inference.files import verify_file
+        from gatas.files import verify_file
 
         verify_file(path)
         return "file"

@@ -7,7 +7,6 @@ in blocks that have generators of their own, so that a file holds the same rows 
 """
 
 import math
-import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,8 +21,10 @@ from pydantic import BaseModel, Field, model_validator
 
 from gatas.datasets.targets import SPLITS
 from gatas.errors import GraphError
+from gatas.files import atomic_folder, reason
 from gatas.graph.edges import MAX_NODES
 from gatas.graph.inputs import Ints
+from gatas.progress import ProgressCallback
 
 BLOCK = 1 << 17
 """Rows that are drawn at once. A part of the recipe: another number gives another graph."""
@@ -70,24 +71,22 @@ def generate_graph(
     *,
     part_rows: int = 1 << 24,
     threads: int = 1,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: ProgressCallback = lambda share: None,
 ) -> None:
     """Write `folder/nodes` and `folder/edges`, Parquet files of at most `part_rows` rows; all of it or nothing."""
     folder = Path(folder).absolute()
     if folder.exists():
         raise GraphError(f"{folder} exists already. Choose another folder, or remove it.")
-    temporary = folder.with_name(f".{folder.name}.tmp")
     parts = [
-        (temporary / table / f"part-{number:05}.parquet", make, first, min(first + part_rows, rows))
+        (f"{table}/part-{number:05}.parquet", make, first, min(first + part_rows, rows))
         for table, make, rows in (("nodes", node_rows, recipe.nodes), ("edges", edge_rows, recipe.hub + recipe.edges))
         for number, first in enumerate(range(0, max(rows, 1), part_rows))
     ]
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        for table in ("nodes", "edges"):
-            (temporary / table).mkdir(parents=True)
-        with ThreadPoolExecutor(threads) as pool:
-            waiting = [pool.submit(_write, path, recipe, make, first, last) for path, make, first, last in parts]
+        with atomic_folder(folder) as temporary, ThreadPoolExecutor(threads) as pool:
+            for table in ("nodes", "edges"):
+                (temporary / table).mkdir()
+            waiting = [pool.submit(_write, temporary / name, recipe, make, first, last) for name, make, first, last in parts]
             try:
                 for done, part in enumerate(waiting, 1):
                     part.result()
@@ -95,11 +94,8 @@ def generate_graph(
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        temporary.rename(folder)
     except OSError as error:
-        raise GraphError(f"{folder} could not be written: {error.strerror or error}. Nothing was left there.") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        raise GraphError(f"{folder} could not be written: {reason(error)}. Nothing was left there.") from error
 
 
 Make = Callable[[Recipe, int], Any]

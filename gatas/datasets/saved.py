@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from gatas.datasets.dataset import Dataset
@@ -14,9 +13,8 @@ from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets
 from gatas.errors import GraphError, StoreError
 from gatas.graph.saved import graph_of, graph_parts
-from gatas.graph.storage import Store, fingerprint, open_store, write_store
+from gatas.graph.storage import NamedArrays, Store, fingerprint, open_store, write_store
 
-Arrays = dict[str, NDArray[Any]]
 PAIR_COLUMNS = ("source", "edge_type", "target", "label")
 POOL_COLUMNS = ("nodes", "starts", "sizes")
 
@@ -66,7 +64,7 @@ def data_fingerprint(dataset: Dataset) -> str:
     return fingerprint(arrays, known)
 
 
-def data_parts(dataset: Dataset) -> tuple[Arrays, dict[str, Any]]:
+def data_parts(dataset: Dataset) -> tuple[NamedArrays, dict[str, Any]]:
     """Return the arrays and parameters that a store keeps of a data set besides its graph."""
     arrays, parameters = node_parts(dataset.nodes)
     of_targets = node_target_parts if isinstance(dataset.targets, NodeTargets) else _link_target_parts
@@ -76,9 +74,9 @@ def data_parts(dataset: Dataset) -> tuple[Arrays, dict[str, Any]]:
     return {**arrays, **more}, {**parameters, **about, **named}
 
 
-def node_parts(nodes: NodeTable) -> tuple[Arrays, dict[str, Any]]:
+def node_parts(nodes: NodeTable) -> tuple[NamedArrays, dict[str, Any]]:
     """Return the arrays and parameters of a node table."""
-    arrays: Arrays = {}
+    arrays: NamedArrays = {}
     if nodes.node_type is not None:
         arrays["node_type"] = nodes.node_type
     if nodes.graph_id is not None:
@@ -92,15 +90,15 @@ def node_parts(nodes: NodeTable) -> tuple[Arrays, dict[str, Any]]:
     return arrays, {"feature_size": nodes.num_features, "node_type_names": list(nodes.node_type_names)}
 
 
-def node_target_parts(targets: NodeTargets) -> tuple[Arrays, dict[str, Any]]:
+def node_target_parts(targets: NodeTargets) -> tuple[NamedArrays, dict[str, Any]]:
     """Return the arrays and parameters of classes and splits of nodes."""
-    arrays: Arrays = {"labels": targets.labels}
+    arrays: NamedArrays = {"labels": targets.labels}
     arrays |= {f"split-{number}": split for number, split in enumerate(targets.splits.values())}
     return arrays, {"task": targets.task, "names": list(targets.names), "splits": list(targets.splits)}
 
 
-def _link_target_parts(targets: LinkTargets) -> tuple[Arrays, dict[str, Any]]:
-    arrays: Arrays = {
+def _link_target_parts(targets: LinkTargets) -> tuple[NamedArrays, dict[str, Any]]:
+    arrays: NamedArrays = {
         f"split-{number}-{column}": getattr(pairs, column)
         for number, pairs in enumerate(targets.splits.values())
         for column in PAIR_COLUMNS

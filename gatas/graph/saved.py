@@ -1,17 +1,13 @@
 """A graph as named arrays and parameters of a store, and back."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from gatas.errors import GraphError, StoreError
 from gatas.graph.graph import Graph
 from gatas.graph.ids import NodeIds
-from gatas.graph.storage import Store, fingerprint, open_store, write_store
+from gatas.graph.storage import NamedArrays, Store, fingerprint, open_store, write_store
 
-Arrays = dict[str, NDArray[Any]]
 KINDS = ("graph", "dataset")
 """Stores that hold a graph: alone, or with its node table and targets."""
 
@@ -54,11 +50,11 @@ def graph_fingerprint(graph: Graph) -> str:
 def structure_fingerprint(graph: Graph) -> str:
     """Hash edges, types and weights: what transitions depend on."""
     arrays, _ = graph_parts(graph)
-    structure: Arrays = {name: arrays[name] for name in ("indptr", "neighbour", "edge_type", "weight") if name in arrays}
+    structure: NamedArrays = {name: arrays[name] for name in ("indptr", "neighbour", "edge_type", "weight") if name in arrays}
     return fingerprint(structure, {"edge_type_names": list(graph.edge_type_names)})
 
 
-def id_arrays(ids: NodeIds | None) -> Arrays:
+def id_arrays(ids: NodeIds | None) -> NamedArrays:
     """Return the arrays that hold node ids, in a graph's store or a table's."""
     if ids is None:
         return {}
@@ -67,7 +63,7 @@ def id_arrays(ids: NodeIds | None) -> Arrays:
     return {"node_id_offsets": ids.values, "node_id_bytes": ids.bytes}
 
 
-def stored_ids(arrays: Mapping[str, NDArray[Any]]) -> NodeIds | None:
+def stored_ids(arrays: NamedArrays) -> NodeIds | None:
     """Return the ids that `id_arrays` were made of."""
     if "node_ids" in arrays:
         return NodeIds(arrays["node_ids"])
@@ -78,9 +74,9 @@ def stored_ids(arrays: Mapping[str, NDArray[Any]]) -> NodeIds | None:
     return None
 
 
-def graph_parts(graph: Graph) -> tuple[Arrays, dict[str, Any]]:
+def graph_parts(graph: Graph) -> tuple[NamedArrays, dict[str, Any]]:
     """Return the arrays and parameters that a store keeps of a graph."""
-    arrays: Arrays = {"indptr": graph.indptr, "neighbour": graph.neighbour, "edge_type": graph.edge_type}
+    arrays: NamedArrays = {"indptr": graph.indptr, "neighbour": graph.neighbour, "edge_type": graph.edge_type}
     if graph.weight is not None:
         arrays["weight"] = graph.weight
     parameters = {

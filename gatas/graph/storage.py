@@ -3,45 +3,46 @@
     folder/manifest.json     format, kind, parameters, and for each file its dtype, shape, size and sha256
     folder/<name>.npy
 
-A write goes to a temporary folder beside the target, is synced, and then renamed, so a killed write leaves the target as
-it was; what it left behind is removed by the next write to the same place.
+A killed write leaves the target as it was (`gatas.files.atomic_folder`).
 """
 
-import errno
-import glob
-import hashlib
 import json
 import math
-import os
 import re
-import shutil
-import socket
 import stat
 import tokenize
-import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 from gatas.errors import StoreError
+from gatas.files import (
+    ChecksumWriter,
+    RunningChecksum,
+    atomic_folder,
+    canonical_json,
+    check_free_space,
+    checksum_of_json,
+    interrupted_overwrite,
+    reason,
+    remove_leftovers,
+    verify_checksum,
+)
 from gatas.graph.inputs import frozen
-from gatas.graph.sums import canonical, file_sum
 
 FORMAT = 2
 """Format 1 is that of gatas 0.1: graphs without `inverse_of`, and node data kept with the graph."""
 MANIFEST = "manifest.json"
-OLD = "-old"  # ends the name of what is being overwritten, for the moment between two renames
 MAX_MANIFEST_BYTES = 64 << 20
 FILE_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}\.npy")
 DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64")
 
-Arrays = Mapping[str, NDArray[Any]]
+NamedArrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Store:
     """What a folder holds: read-only arrays by name, and the parameters they were made with."""
 
     folder: Path
-    arrays: Arrays
+    arrays: NamedArrays
     parameters: Mapping[str, Any]
 
     def parameter(self, name: str) -> Any:
@@ -82,19 +83,15 @@ class Store:
 def write_store(folder: Path, kind: str, arrays: Written, parameters: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Write `arrays` and `parameters` to `folder`, which must not exist unless it is to be overwritten."""
     folder = Path(folder).resolve()
-    temporary = temporary_beside(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(folder)
+        remove_leftovers(folder)  # it may put back what the target was
         _check_target(folder, overwrite)
-        _check_space(folder.parent, arrays)
-        temporary.mkdir()
-        _fill(temporary, kind, arrays, parameters)
-        _put_in_place(temporary, folder, overwrite)
+        check_free_space(folder.parent, sum(array.nbytes for array in arrays.values()))
+        with atomic_folder(folder, overwrite=overwrite) as temporary:
+            _fill(temporary, kind, arrays, parameters)
     except OSError as error:
-        raise StoreError(f"{folder} could not be written: {_reason(error)}. Nothing was changed there.") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        raise StoreError(f"{folder} could not be written: {reason(error)}. Nothing was changed there.") from error
 
 
 def open_store(folder: Path, kind: str | tuple[str, ...], *, verify: bool = False) -> Store:
@@ -104,7 +101,7 @@ def open_store(folder: Path, kind: str | tuple[str, ...], *, verify: bool = Fals
         manifest = _read_manifest(folder, kind)
         arrays = {name[:-4]: _open_array(folder, name, entry, verify) for name, entry in manifest["files"].items()}
     except OSError as error:
-        raise StoreError(f"{folder} could not be read: {_reason(error)}.") from error
+        raise StoreError(f"{folder} could not be read: {reason(error)}.") from error
     return Store(folder, arrays, manifest["parameters"])
 
 
@@ -118,17 +115,17 @@ def verify_store(folder: Path) -> None:
 
 
 def store_fingerprint(folder: Path, kind: str | tuple[str, ...]) -> str:
-    """A hash of what a folder holds, by its manifest alone: the sums of its files are in there."""
+    """Hash what a folder holds, by its manifest alone, which has the checksums of its files."""
     try:
         manifest = _read_manifest(Path(folder), kind)
     except OSError as error:
-        raise StoreError(f"{folder} could not be read: {_reason(error)}.") from error
-    return hashlib.sha256(canonical(manifest)).hexdigest()
+        raise StoreError(f"{folder} could not be read: {reason(error)}.") from error
+    return checksum_of_json(manifest)
 
 
-def fingerprint(arrays: Arrays, parameters: Mapping[str, Any]) -> str:
+def fingerprint(arrays: Mapping[str, NDArray[Any]], parameters: Mapping[str, Any]) -> str:
     """A hash of content: equal for equal graphs, wherever they are kept."""
-    digest = hashlib.sha256(canonical(dict(parameters)))
+    digest = RunningChecksum(canonical_json(parameters))
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -136,41 +133,26 @@ def fingerprint(arrays: Arrays, parameters: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-class _Hashed:
-    """A file that keeps the sha256 of what is written to it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.digest = file, hashlib.sha256()
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        return self.file.write(data)
-
-
 def _fill(folder: Path, kind: str, arrays: Written, parameters: Mapping[str, Any]) -> None:
     files = {}
     for name, array in arrays.items():
         assert FILE_NAME.fullmatch(f"{name}.npy") and array.dtype.name in DTYPES, name
         with (folder / f"{name}.npy").open("wb") as file:
-            hashed = _Hashed(file)
-            _write_array(hashed, array)
-            _sync(file)
+            writer = ChecksumWriter(file)
+            _write_array(writer, array)
             size = file.tell()
         files[f"{name}.npy"] = {
             "dtype": array.dtype.name,
             "shape": list(array.shape),
             "bytes": size,
-            "sha256": hashed.digest.hexdigest(),
+            "sha256": writer.hexdigest(),
         }
     content = {"format": FORMAT, "kind": kind, "parameters": dict(parameters), "files": files}
-    content["sha256"] = hashlib.sha256(canonical(content)).hexdigest()
-    with (folder / MANIFEST).open("wb") as file:
-        file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
-        _sync(file)
-    _sync_folder(folder)
+    content["sha256"] = checksum_of_json(content)
+    (folder / MANIFEST).write_bytes(json.dumps(content, indent=1, ensure_ascii=False).encode())
 
 
-def _write_array(file: _Hashed, array: NDArray[Any] | Streamed) -> None:
+def _write_array(file: ChecksumWriter, array: NDArray[Any] | Streamed) -> None:
     if not isinstance(array, Streamed):
         np.lib.format.write_array(file, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
         return
@@ -195,61 +177,11 @@ def _check_target(folder: Path, overwrite: bool) -> None:
                          "Choose another, or remove it yourself.")  # fmt: skip
 
 
-def _put_in_place(temporary: Path, folder: Path, overwrite: bool) -> None:
-    if not (overwrite and folder.exists()):
-        temporary.rename(folder)  # fails if another writer was quicker
-    else:
-        old = folder.with_name(f"{temporary.name}{OLD}")
-        folder.rename(old)
-        try:
-            temporary.rename(folder)
-        except OSError:
-            old.rename(folder)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
-    _sync_folder(folder.parent)
-
-
-def temporary_beside(path: Path) -> Path:
-    """A name to write under, which tells whose it is."""
-    return path.with_name(f".{path.name}.tmp-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove what writers that no longer run have left of earlier attempts at this folder, or file."""
-    for left in _leftovers(folder):
-        host, _, owner = left.name.removeprefix(f".{folder.name}.tmp-").removesuffix(OLD).rpartition("-")[0].rpartition("-")
-        if host == socket.gethostname() and owner.isdecimal() and not psutil.pid_exists(int(owner)):
-            if left.name.endswith(OLD) and not folder.exists():  # killed between the two renames: the old one stands
-                left.rename(folder)
-            elif left.is_file():
-                left.unlink(missing_ok=True)
-            else:
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def remove_leftovers_within(parent: Path) -> None:
-    """The same for all that is written to a folder: some may have been left after the last attempt."""
-    for name in {left.name[1:].partition(".tmp-")[0] for left in parent.glob(".*.tmp-*")}:
-        remove_leftovers(parent / name)
-
-
-def _leftovers(folder: Path) -> list[Path]:
-    return sorted(folder.parent.glob(f".{glob.escape(folder.name)}.tmp-*"), reverse=True)  # the old one first
-
-
-def _check_space(parent: Path, arrays: Written) -> None:
-    needed = sum(array.nbytes for array in arrays.values())
-    free = shutil.disk_usage(parent).free
-    if needed > free:
-        raise OSError(errno.ENOSPC, f"it needs {needed:,} bytes and the disk has {free:,} free")
-
-
 def _read_manifest(folder: Path, kind: str | tuple[str, ...]) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.is_dir():
-        old = [left for left in _leftovers(folder) if left.name.endswith(OLD)]
-        hint = f" Its overwriting was cut short: rename {old[0]} back to {folder}." if old else ""
+        old = interrupted_overwrite(folder)
+        hint = f" Its overwriting was cut short: rename {old} back to {folder}." if old is not None else ""
         raise StoreError(f"{folder} is not a folder; expected one that gatas wrote.{hint}")
     if not path.is_file() or path.is_symlink():
         raise StoreError(f"{folder} has no {MANIFEST}; expected a folder that gatas wrote.")
@@ -266,7 +198,7 @@ def _read_manifest(folder: Path, kind: str | tuple[str, ...]) -> dict[str, Any]:
         raise StoreError(
             f"{path} has format {version!r}, but this version of gatas reads format {FORMAT}. {_what_to_do(version)}"
         )
-    if recorded != hashlib.sha256(canonical(manifest)).hexdigest():
+    if recorded != checksum_of_json(manifest):
         raise damaged
     kinds = (kind,) if isinstance(kind, str) else kind
     if found not in kinds:
@@ -299,8 +231,8 @@ def _open_array(folder: Path, name: str, entry: Any, verify: bool) -> NDArray[An
         raise StoreError(f"{path} has {mode.st_size:,} bytes, but {size:,} were written: it is truncated or damaged.")
     if dtype not in DTYPES or not all(isinstance(length, int) and length >= 0 for length in shape):
         raise StoreError(f"{folder / MANIFEST} gives {name} the type {dtype!r} and shape {shape}. Write the folder again.")
-    if verify and file_sum(path) != recorded:
-        raise StoreError(f"{path} does not have the sha256 it was written with: it is damaged. Restore it from a copy.")
+    if verify:
+        verify_checksum(path, recorded)
     return _mapped(path, np.dtype(dtype).newbyteorder("<"), shape)
 
 
@@ -323,21 +255,3 @@ def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray
     if not all(shape):
         return frozen(np.empty(shape, dtype))  # nothing cannot be mapped
     return np.asarray(np.memmap(path, dtype, mode="r", offset=offset, shape=shape))
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _reason(error: OSError) -> str:
-    """numpy reports a short write without an errno; its text says how much was written."""
-    return error.strerror or str(error) or "the disk may be full"

@@ -1,6 +1,5 @@
 """`embed`: representations of nodes, as an array or as a file; and the fingerprint of what made them."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,15 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
+from gatas.files import RunningChecksum
 from gatas.graph import Graph
 from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 from gatas.graph.saved import graph_fingerprint
-from gatas.inference.files import Progress, check_suffix, counted, write_matrix, write_tables
+from gatas.inference.files import check_suffix, counted, write_matrix, write_tables
 from gatas.inference.ids import names_of, nodes_of
 from gatas.inference.view import View, all_nodes
+from gatas.progress import ProgressCallback
 from gatas.tasks import Model
 
 SUFFIXES = (".parquet", ".npy")
@@ -29,7 +30,7 @@ def embed(asked: Model | View, ids: Any, *, batch_size: int | None = None) -> ND
     return embed_nodes(view, nodes_of(view.graph, ids), batch_size)
 
 
-def embed_all(asked: Model | View, *, progress: Progress = lambda share: None) -> NDArray[np.float32]:
+def embed_all(asked: Model | View, *, progress: ProgressCallback = lambda share: None) -> NDArray[np.float32]:
     """The representations of all nodes, in memory."""
     view = as_view(asked)
     rows = (_embedded(view, batch) for batch in view.batches(all_nodes(view.graph)))
@@ -48,7 +49,7 @@ def write_embeddings(
     ids: Any = None,
     *,
     batch_size: int | None = None,
-    progress: Progress = lambda share: None,
+    progress: ProgressCallback = lambda share: None,
 ) -> int:
     """Write the representations of all nodes, or of some, as they are made; gives their number.
 
@@ -95,7 +96,7 @@ def embedding_table(graph: Graph | ExtendedGraph, nodes: Ints, rows: NDArray[np.
 def model_fingerprint(model: Model, graph: str | None = None) -> str:
     """A hash of all that answers depend on: graph (whose own may be given), features, settings and weights."""
     asked = f"{model.config.model_dump_json()} {model.answer_mode} {model.answer_draws} {model.names}"
-    digest = hashlib.sha256(f"{graph or graph_fingerprint(model.graph)} {asked}".encode())
+    digest = RunningChecksum(f"{graph or graph_fingerprint(model.graph)} {asked}".encode())
     state = {**model.state_dict(), **({} if model.features is None else {"features": model.features})}
     for name, tensor in sorted(state.items()):
         if name not in ("sampler.draws", "encoder.passes"):  # counters of training, which answers do not depend on

@@ -1,9 +1,8 @@
 """Results as files, a batch at a time: Parquet, CSV, JSON or .npy, all of it or nothing."""
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,11 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gatas.errors import StoreError
-from gatas.graph.storage import remove_leftovers, temporary_beside
-from gatas.graph.sums import file_sum
-
-Progress = Callable[[float], None]
-"""Told the share done so far, from 0 to 1."""
+from gatas.files import atomic_file_with_checksum, reason
+from gatas.progress import ProgressCallback
 
 TABLES = (".parquet", ".csv", ".json")
 ROW_GROUP = 8192
@@ -34,66 +30,33 @@ def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file under a temporary name, which gets its own when all of it is on the disk."""
-    temporary = temporary_beside(path)
-    sums, new_sums = sums_beside(path), temporary.with_name(f"{temporary.name}.sha256")
+def results_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file of results to fill, which appears with its checksum when all of it is on the disk."""
     try:
-        remove_leftovers(path)
-        with temporary.open("wb") as file:
+        with atomic_file_with_checksum(path) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        new_sums.write_bytes(_sum_line(temporary, path))
-        _sync(new_sums)
-        sums.unlink(missing_ok=True)  # never that of another file
-        temporary.replace(path)
-        new_sums.replace(sums)
-        _sync(path.absolute().parent)
     except OSError as error:
-        raise StoreError(f"{path} could not be written: {error.strerror or error}. Nothing was changed there.") from error
-    finally:
-        for left in (temporary, new_sums):
-            with suppress(OSError):
-                left.unlink()
-
-
-def sums_beside(path: Path) -> Path:
-    """Where a file's sha256 is kept, in the form of `sha256sum`: hidden, as readers of folders take what they see."""
-    return path.with_name(f".{path.name}.sha256")
-
-
-def verify_file(path: Path) -> None:
-    """Read every byte of a file of results."""
-    sums = sums_beside(path)
-    if not sums.exists():
-        raise StoreError(f"{path} has no {sums.name} beside it, so nothing tells what was written. Write it again.")
-    if sums.read_bytes() != _sum_line(path, path):
-        raise StoreError(f"{path} or {sums.name} beside it is damaged: the sha256 is another. Write it again.")
-
-
-def _sum_line(content: Path, path: Path) -> bytes:
-    return f"{file_sum(content)}  {path.name}\n".encode()
+        raise StoreError(f"{path} could not be written: {reason(error)}. Nothing was changed there.") from error
 
 
 def write_tables(path: Path, schema: Any, tables: Iterable[Any]) -> None:
     """Tables of one schema, one after another, in the format that the file's ending names."""
     write = {".parquet": _write_parquet, ".csv": _write_csv, ".json": _write_json}[path.suffix.lower()]
-    with whole_file(path) as file:
+    with results_file(path) as file:
         write(file, schema, tables)
 
 
 def write_matrix(path: Path, shape: tuple[int, int], parts: Iterable[Any]) -> None:
     """Rows of float32 as an .npy file."""
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f4")), "fortran_order": False, "shape": shape}
-    with whole_file(path) as file:
+    with results_file(path) as file:
         np.lib.format.write_array_header_1_0(file, header)
         for part in parts:
             file.write(np.ascontiguousarray(part, "<f4").tobytes())
 
 
-def counted(tables: Iterable[Any], total: int, progress: Progress) -> Iterator[Any]:
-    """The same, while `progress` hears how many of all rows have passed."""
+def counted(tables: Iterable[Any], total: int, progress: ProgressCallback) -> Iterator[Any]:
+    """Pass tables on, and tell `progress` the share of `total` rows that has passed."""
     done = 0
     for table in tables:
         yield table
@@ -141,11 +104,3 @@ def _flattened(column: Any) -> Any:
     if not pa.types.is_nested(column.type):
         return column
     return pa.array([";".join(map(str, row)) for row in column.to_pylist()], pa.string())
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

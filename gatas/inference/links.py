@@ -12,9 +12,9 @@ from torch import Tensor
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.inference.embed import as_view
-from gatas.inference.files import Progress
 from gatas.inference.ids import names_of, nodes_of, types_of
 from gatas.inference.view import View, all_nodes
+from gatas.progress import ProgressCallback
 from gatas.tasks import LinkPredictor, Model
 
 PAIRS = 8192
@@ -45,7 +45,7 @@ def predict_links(asked: Model | View, sources: Any, edge_types: Any, targets: A
 
 
 def score_pairs(
-    asked: Model | View, sources: Any, edge_types: Any, targets: Any, *, progress: Progress = lambda share: None
+    asked: Model | View, sources: Any, edge_types: Any, targets: Any, *, progress: ProgressCallback = lambda share: None
 ) -> Links:
     """The same, with what was asked for beside it."""
     view = as_view(asked)
@@ -56,7 +56,7 @@ def score_pairs(
     return score_nodes(view, source, types_of(view.model.names, edge_types, len(source), "type of link"), target, progress)
 
 
-def score_nodes(view: View, source: Ints, kind: Ints, target: Ints, progress: Progress = lambda share: None) -> Links:
+def score_nodes(view: View, source: Ints, kind: Ints, target: Ints, progress: ProgressCallback = lambda share: None) -> Links:
     """The same by their numbers."""
     nodes, place = np.unique(np.concatenate([source, target]), return_inverse=True)
     total = torch.zeros(len(source), dtype=torch.float64, device=view.device)
@@ -71,7 +71,7 @@ def score_nodes(view: View, source: Ints, kind: Ints, target: Ints, progress: Pr
 
 
 def likeliest_targets(
-    asked: Model | View, sources: Any, edge_type: str, top: int = 10, *, progress: Progress = lambda share: None
+    asked: Model | View, sources: Any, edge_type: str, top: int = 10, *, progress: ProgressCallback = lambda share: None
 ) -> Links:
     """For each source the `top` likeliest links of a type, likeliest first; none that is known, and none to itself.
 
@@ -119,7 +119,7 @@ def _known_targets(view: View, node: int, kind: int) -> Ints:
     return np.concatenate(found).astype(np.int64)
 
 
-def _represented(view: View, nodes: Ints, draw: int, progress: Progress = lambda share: None) -> Tensor:
+def _represented(view: View, nodes: Ints, draw: int, progress: ProgressCallback = lambda share: None) -> Tensor:
     """(n, K·F'') float64 of all nodes at once."""
     parts = []
     for batch in view.batches(nodes):
@@ -128,7 +128,7 @@ def _represented(view: View, nodes: Ints, draw: int, progress: Progress = lambda
     return torch.cat(parts) if parts else torch.empty(0, view.model.encoder.output_size, dtype=torch.float64)
 
 
-def _share(progress: Progress, number: int, count: int) -> Progress:
+def _share(progress: ProgressCallback, number: int, count: int) -> ProgressCallback:
     """For one of several rounds."""
     return lambda share: progress((number + share) / count)
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.inference.embed import as_view
-from gatas.inference.files import TABLES, Progress, check_suffix, counted, write_tables
+from gatas.inference.files import TABLES, check_suffix, counted, write_tables
 from gatas.inference.ids import names_of, nodes_of
 from gatas.inference.view import View, all_nodes
+from gatas.progress import ProgressCallback
 from gatas.tasks import Model, NodeClassifier
 
 
@@ -53,7 +54,7 @@ def predict(asked: Model | View, ids: Any, *, batch_size: int | None = None) -> 
 
 
 def write_predictions(
-    asked: Model | View, path: str | Path, ids: Any = None, *, progress: Progress = lambda share: None
+    asked: Model | View, path: str | Path, ids: Any = None, *, progress: ProgressCallback = lambda share: None
 ) -> int:
     """Write the classes of all nodes, or of some, as Parquet, CSV or JSON; gives their number."""
     path, view = Path(path), as_view(asked)

@@ -1,6 +1,5 @@
 """What a run says of all nodes, embeddings or classes: parts are rows, the whole is the file that one process would write."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 
 from gatas.datasets import Dataset
 from gatas.errors import GatasError
+from gatas.files import checksum
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
 from gatas.graph.saved import KINDS
-from gatas.graph.storage import Store, open_store, store_fingerprint
+from gatas.graph.storage import NamedArrays, Store, open_store, store_fingerprint
 from gatas.inference.embed import embed_nodes, embedding_schema, embedding_table, model_fingerprint
 from gatas.inference.files import write_matrix, write_tables
 from gatas.inference.ids import names_of
@@ -24,7 +24,7 @@ from gatas.inference.predict import Prediction, predict_nodes
 from gatas.inference.view import View, batch_size_on, batches
 from gatas.nn.ablations import ABLATIONS
 from gatas.scale.job import Job, Outline
-from gatas.scale.parts import Arrays, Part
+from gatas.scale.parts import Part
 from gatas.scale.transitions import row_seconds
 from gatas.training import load_config
 from gatas.training.folder import assembled, read_run, trained_on
@@ -61,7 +61,7 @@ class AnswersTask:
         return {
             "task": self.asked,
             "graph": store_fingerprint(Path(self.graph), KINDS),
-            "run": [hashlib.sha256(Path(self.run, name).read_bytes()).hexdigest() for name in names],
+            "run": [checksum(Path(self.run, name)) for name in names],
             "batch_size": self.batch_size,
             "device": self.device,
         }
@@ -82,7 +82,7 @@ class AnswersTask:
         seconds = row_seconds(source) + NEIGHBOUR_SECONDS * neighbours
         return Outline(seconds, 4.0 * size * graph.num_nodes, self.whole_batch, arrays, parameters)
 
-    def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
+    def arrays(self, job: Job, part: Part, threads: int) -> NamedArrays:
         view, nodes = _view(self, job.folder, job.key, threads), np.arange(part.first, part.last)
         before = torch.get_num_threads()
         torch.set_num_threads(threads)

@@ -6,8 +6,6 @@ folder/parts/0…-0…/   a range of nodes each, whole or not there
 folder/failed.json    parts that failed too often in the last run, with their tracebacks
 """
 
-import fcntl
-import hashlib
 import json
 import random
 import shutil
@@ -24,11 +22,12 @@ import numpy as np
 
 from gatas import __version__
 from gatas.errors import GatasError, JobError, StoreError
+from gatas.files import FileLock, checksum_of, reason, remove_leftovers_within, write_file
 from gatas.graph.saved import KINDS
-from gatas.graph.storage import Store, open_store, remove_leftovers_within, write_store
-from gatas.scale.course import Course, Report
+from gatas.graph.storage import NamedArrays, Store, open_store, write_store
 from gatas.scale.engines import Engine
-from gatas.scale.parts import Arrays, Outcome, Part, attempt, equal_work, read_part, write_part
+from gatas.scale.parts import Part, PartOutcome, attempt, equal_work, read_part, write_part
+from gatas.scale.progress import JobProgressCallback, JobProgressCounter
 
 FORMAT = 1
 """Of plans and parts: those of another are never mixed in."""
@@ -47,11 +46,11 @@ class Outline:
     seconds: Any  # (N,) estimated, of one thread
     num_bytes: float
     multiple: int  # of so many nodes parts are
-    arrays: Arrays
+    arrays: NamedArrays
     parameters: dict[str, Any]
 
 
-class Task(Protocol):
+class JobTask(Protocol):
     """What is done: a frozen dataclass of plain settings, which travels to workers and into the plan."""
 
     @property
@@ -63,7 +62,7 @@ class Task(Protocol):
     def outline(self, scratch: Path) -> Outline:
         """In a worker, once; what is large lies in files of the scratch folder."""
 
-    def arrays(self, job: "Job", part: Part, threads: int) -> Arrays:
+    def arrays(self, job: "Job", part: Part, threads: int) -> NamedArrays:
         """In a worker: a part, as a function of the job and the range."""
 
     def assemble(self, job: "Job", out: Path, overwrite: bool) -> dict[str, Any]:
@@ -75,7 +74,7 @@ class Job:
     """A task that was planned, in its folder."""
 
     folder: Path
-    task: Task
+    task: JobTask
     key: str
     plan: Store
 
@@ -96,7 +95,7 @@ class Job:
 
 
 def run_job(
-    task: Task,
+    task: JobTask,
     folder: str | Path,
     out: str | Path,
     engine: Engine,
@@ -105,7 +104,7 @@ def run_job(
     attempts: int = ATTEMPTS,
     overwrite: bool = False,
     keep: bool = True,
-    report: Report = lambda state: None,
+    report: JobProgressCallback = lambda state: None,
 ) -> dict[str, Any]:
     """Do what of a job is not done yet, and write the whole to `out`; without `keep` the folder is removed at the end.
 
@@ -128,7 +127,7 @@ def run_job(
 
 
 def open_job(
-    task: Task, folder: Path, engine: Engine, num_parts: int | None = None, attempts: int = ATTEMPTS, out: Path | None = None
+    task: JobTask, folder: Path, engine: Engine, num_parts: int | None = None, attempts: int = ATTEMPTS, out: Path | None = None
 ) -> Job:
     """The job that is in a folder, verified with its graph, and of this very task; or a new one, planned by a worker."""
     key = key_of(task.identity())
@@ -158,7 +157,7 @@ def open_job(
 
 def key_of(identity: dict[str, Any]) -> str:
     content = {"format": FORMAT, "gatas": __version__, **identity}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return checksum_of(json.dumps(content, sort_keys=True).encode())
 
 
 def read_plan(folder: Path) -> Store:
@@ -190,7 +189,7 @@ def verify_job(folder: Path) -> int:
     return len(done)
 
 
-def _write_plan(task: Task, folder: Path, out: Path | None, num_parts: int | None, num_workers: int) -> int:
+def _write_plan(task: JobTask, folder: Path, out: Path | None, num_parts: int | None, num_workers: int) -> int:
     outline = task.outline(folder)
     seconds = np.asarray(outline.seconds, np.float64)
     needed = max(outline.num_bytes / PART_BYTES, seconds.sum() / PART_SECONDS, PARTS_PER_WORKER * num_workers)
@@ -212,7 +211,7 @@ def _write_plan(task: Task, folder: Path, out: Path | None, num_parts: int | Non
     return 0
 
 
-def do_part(job_folder: Path, task: Task, key: str, part: Part, threads: int) -> int:
+def do_part(job_folder: Path, task: JobTask, key: str, part: Part, threads: int) -> int:
     """In a worker."""
     job = Job(job_folder, task, key, open_store(job_folder / "plan", "plan"))
     if job.has(part):
@@ -220,33 +219,33 @@ def do_part(job_folder: Path, task: Task, key: str, part: Part, threads: int) ->
     return write_part(job_folder / "parts", key, part, task.arrays(job, part, threads))
 
 
-def outcome_of(future: Future[Outcome]) -> Outcome:
+def outcome_of(future: Future[PartOutcome]) -> PartOutcome:
     """What a call gave; if its worker died, that."""
     error = future.exception()
     if error is None:
         return future.result()
-    return Outcome(error=f"a worker died ({type(error).__name__})", traceback=f"{type(error).__name__}: {error}")
+    return PartOutcome(error=f"a worker died ({type(error).__name__})", traceback=f"{type(error).__name__}: {error}")
 
 
-def run_parts(job: Job, engine: Engine, attempts: int = ATTEMPTS, report: Report = lambda state: None) -> None:
+def run_parts(job: Job, engine: Engine, attempts: int = ATTEMPTS, report: JobProgressCallback = lambda state: None) -> None:
     """Have all parts done that are not; those that fail `attempts` times are recorded, and the others done all the same."""
     failures = job.folder / "failed.json"
     failures.unlink(missing_ok=True)
-    waiting, running = deque(part for part in job.parts if not job.has(part)), dict[Future[Outcome], Part]()
-    course = Course(dict(zip(job.parts, job.plan.array("seconds").tolist(), strict=True)), waiting, report)
+    waiting, running = deque(part for part in job.parts if not job.has(part)), dict[Future[PartOutcome], Part]()
+    progress = JobProgressCounter(dict(zip(job.parts, job.plan.array("seconds").tolist(), strict=True)), waiting, report)
     waiting.rotate(-random.randrange(len(waiting) or 1))  # drivers that share a job begin at different places
     tried, failed, full = Counter[Part](), list[dict[str, Any]](), None
     while running or (waiting and full is None):
         while waiting and full is None and len(running) < engine.num_workers:
             part = waiting.popleft()
             if job.has(part):  # done by another driver
-                course.tell(part, 0)
+                progress.tell(part, 0)
             else:
                 running[engine.submit(attempt, do_part, job.folder, job.task, job.key, part, engine.threads)] = part
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             part, outcome = running.pop(future), outcome_of(future)
             if not outcome.error:
-                course.tell(part, outcome.num_bytes)
+                progress.tell(part, outcome.num_bytes)
                 continue
             tried[part] += 1
             if outcome.full:
@@ -256,21 +255,23 @@ def run_parts(job: Job, engine: Engine, attempts: int = ATTEMPTS, report: Report
             else:
                 failed.append({"first": part.first, "last": part.last, "attempts": attempts, "error": outcome.error,
                                "traceback": outcome.traceback})  # fmt: skip
-                course.fail()
+                progress.fail()
     if failed:
         _record(failures, failed)
     if full is not None:
-        raise JobError(f"{full.error} {course.done} of {course.total} parts are done and kept: make room, and run it again.")
+        raise JobError(
+            f"{full.error} {progress.done} of {progress.total} parts are done and kept: make room, and run it again."
+        )
     if failed:
         raise JobError(
-            f"{len(failed)} of {course.total} parts failed {attempts} times; the first: {failed[0]['error']} Tracebacks are in "
-            f"{failures}. The other parts are kept: run it again to try these once more."
+            f"{len(failed)} of {progress.total} parts failed {attempts} times; the first: {failed[0]['error']} Tracebacks are "
+            f"in {failures}. The other parts are kept: run it again to try these once more."
         )
 
 
 def _record(path: Path, failed: list[dict[str, Any]]) -> None:
     with suppress(OSError):  # the error that is raised says the most of it
-        path.write_text(json.dumps(failed, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_file(path, (json.dumps(failed, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 @contextmanager
@@ -278,17 +279,18 @@ def shared(folder: Path) -> Iterator[Callable[[], bool]]:
     """Be one of a job's drivers; gives a function that says whether there is no other any more."""
     try:
         folder.joinpath("parts").mkdir(parents=True, exist_ok=True)
-        lock = folder.joinpath(".lock").open("w")
+        lock = FileLock(folder / ".lock")
     except OSError as error:
-        raise JobError(f"{folder} cannot be written to ({error.strerror}). Choose another folder.") from error
-
-    def locked(how: int) -> bool:
-        try:
-            fcntl.flock(lock, how | fcntl.LOCK_NB)
-        except OSError:  # another has it, or the disk knows no locks
-            return False
-        return True
-
+        raise JobError(f"{folder} cannot be written to ({reason(error)}). Choose another folder.") from error
     with lock:
-        locked(fcntl.LOCK_SH)
-        yield lambda: locked(fcntl.LOCK_EX)
+        _acquired(lock.acquire_shared)
+        yield lambda: _acquired(lock.acquire)
+
+
+def _acquired(acquire: Callable[[], None]) -> bool:
+    """Whether a lock could be had: another driver may have it, or the disk know no locks."""
+    try:
+        acquire()
+    except OSError:
+        return False
+    return True

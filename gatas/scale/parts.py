@@ -1,6 +1,5 @@
 """Parts of a job: ranges of nodes of about equal work, each a folder that is there whole or not at all."""
 
-import errno
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.errors import GatasError, StoreError
+from gatas.files import is_disk_full
 from gatas.graph.inputs import Ints
-from gatas.graph.storage import Store, open_store, write_store
-
-Arrays = dict[str, NDArray[Any]]
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
-"""Trying again does not help."""
+from gatas.graph.storage import NamedArrays, Store, open_store, write_store
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PartOutcome:
     """What became of a call, in words and numbers: it has to travel."""
 
     num_bytes: int = 0
@@ -54,7 +50,7 @@ def equal_work(work: NDArray[Any], num_parts: int, multiple: int) -> Ints:
     return edges
 
 
-def write_part(folder: Path, key: str, part: Part, arrays: Arrays) -> int:
+def write_part(folder: Path, key: str, part: Part, arrays: NamedArrays) -> int:
     """Write a part, unless it is there: the first writer wins. Gives its bytes."""
     try:
         write_store(folder / part.name, "part", arrays, {"key": key, "first": part.first, "last": part.last})
@@ -72,18 +68,10 @@ def read_part(folder: Path, key: str, part: Part, *, verify: bool = False) -> St
     return store
 
 
-def attempt(function: Callable[..., int], *arguments: Any) -> Outcome:
+def attempt(function: Callable[..., int], *arguments: Any) -> PartOutcome:
     """Call, where workers are; whatever is raised comes back as words, with its traceback."""
     try:
-        return Outcome(num_bytes=function(*arguments))
+        return PartOutcome(num_bytes=function(*arguments))
     except Exception as error:  # all that calls may raise: the job counts and records it
         words = str(error) if isinstance(error, GatasError) else f"{type(error).__name__}: {error}"
-        return Outcome(0, words, traceback.format_exc(), isinstance(error, GatasError), _is_full(error))
-
-
-def _is_full(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in FULL:
-            return True
-        error = error.__cause__
-    return False
+        return PartOutcome(0, words, traceback.format_exc(), isinstance(error, GatasError), is_disk_full(error))

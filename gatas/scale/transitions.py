@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from gatas.errors import StoreError
 from gatas.graph import Graph
 from gatas.graph.saved import KINDS, id_arrays
-from gatas.graph.storage import Streamed, open_store, store_fingerprint, write_store
+from gatas.graph.storage import NamedArrays, Streamed, open_store, store_fingerprint, write_store
 from gatas.scale.job import Job, Outline
-from gatas.scale.parts import Arrays, Part
+from gatas.scale.parts import Part
 from gatas.transitions import OnDemand
 from gatas.transitions.build import Kind
 from gatas.transitions.cost import Caps, table_bytes
@@ -57,7 +57,7 @@ class TransitionsTask:
         source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, **limits, scratch=scratch)
         return Outline(row_seconds(source), num_bytes(source), 1, *prepared(source))
 
-    def arrays(self, job: Job, part: Part, threads: int) -> Arrays:
+    def arrays(self, job: Job, part: Part, threads: int) -> NamedArrays:
         graph, source = _opened(Path(self.graph), job.folder, job.key, threads)
         targets = np.arange(part.first, part.last)
         if self.device is None:

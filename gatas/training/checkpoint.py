@@ -1,11 +1,8 @@
 """Where a training is, on disk: whole or not at all, so that it goes on after any end."""
 
-import fcntl
-import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -20,6 +17,7 @@ from torch import Tensor
 from gatas.datasets import Dataset
 from gatas.datasets.saved import data_fingerprint
 from gatas.errors import TrainingError
+from gatas.files import FileLock, RunningChecksum, append_to_file, checksum_of, reason, remove_all_leftovers_within, write_file
 from gatas.graph.saved import graph_fingerprint
 from gatas.graph.storage import fingerprint
 from gatas.training.config import Config
@@ -51,7 +49,7 @@ class Checkpoints:
         self.named, self.folder, self.config, self.identity = folder, folder if writes else None, config.training, identity
         self.saved = monotonic()
         self.good: dict[str, Tensor] = {}
-        self.told = hashlib.sha256()  # of the history so far
+        self.history_checksum = RunningChecksum()  # of the history so far
 
     @classmethod
     def of(
@@ -66,17 +64,16 @@ class Checkpoints:
             return self
         try:
             self.folder.joinpath("checkpoints").mkdir(parents=True, exist_ok=True)
-            self.lock = self.folder.joinpath(".lock").open("w")
+            self.lock = FileLock(self.folder / ".lock")
         except OSError as error:
             raise TrainingError(f"{self.folder} cannot be written to ({reason(error)}). Choose another folder.") from None
         try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.lock.acquire()
         except OSError as error:
             self.lock.close()
             what = "another training is writing into" if isinstance(error, BlockingIOError) else f"{reason(error)}: no lock in"
             raise TrainingError(f"{what} {self.folder}. Wait for it, or choose another folder.") from None
-        for leftover in self.folder.glob("checkpoints/*.tmp"):
-            leftover.unlink()
+        remove_all_leftovers_within(self.folder / "checkpoints")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -106,7 +103,7 @@ class Checkpoints:
                 setattr(stopping, name, [tuple(value) for value in values] if name in ("best", "highest") else values)
             lines = _history_lines(path, content)
             self._cut_history(len(lines))
-            self.told = hashlib.sha256(b"".join(lines))
+            self.history_checksum = RunningChecksum(b"".join(lines))
             history.extend(json.loads(line) for line in lines)
             return Position(content["epoch"], content["batch"], tensors["total"])
         self._cut_history(0)
@@ -129,11 +126,9 @@ class Checkpoints:
         """Append an epoch to the history."""
         if self.folder is not None:
             line = f"{json.dumps(entry)}\n".encode()
-            self.told.update(line)
-            with writing(self.folder), self._history_path().open("ab") as file:
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())  # a checkpoint after it counts on it
+            self.history_checksum.update(line)
+            with writing(self.folder):
+                append_to_file(self._history_path(), line)  # on the disk before a checkpoint that counts on it
 
     @property
     def due(self) -> bool:
@@ -141,7 +136,7 @@ class Checkpoints:
         return monotonic() - self.saved >= self.config.checkpoint_seconds
 
     def save(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
-        """Under a temporary name, synced, then renamed; the last few are kept."""
+        """Save the state and the place, atomically; the last few are kept."""
         if self.folder is None:
             return
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in learner.state().items()}
@@ -151,10 +146,10 @@ class Checkpoints:
             "stopping": {name: getattr(stopping, name) for name in STOPPING},
             "epoch": position.epoch,
             "batch": position.batch,
-            "history": self.told.hexdigest(),
+            "history": self.history_checksum.hexdigest(),
         }
         tensors["total"] = position.total
-        content["sha256"] = _sum_of(content, tensors)
+        content["sha256"] = _checksum_of(content, tensors)
         path = self.folder / "checkpoints" / f"{position.epoch:06}-{position.batch:06}.safetensors"
         write_whole(path, save(tensors, {"gatas": json.dumps(content)}))
         for old in self._paths()[: -self.config.keep_checkpoints]:
@@ -204,12 +199,12 @@ def _history_lines(checkpoint: Path, content: Mapping[str, Any]) -> list[bytes]:
             f"{checkpoint} is after {epochs} epochs, but {path} tells of {len(lines)}. Remove both to begin anew, or bring "
             "back what is missing."
         )
-    if hashlib.sha256(b"".join(lines)).hexdigest() != content["history"]:
+    if checksum_of(b"".join(lines)) != content["history"]:
         raise TrainingError(f"{path} is damaged: it is not what {checkpoint.name} was saved after. Remove both to begin anew.")
     return lines
 
 
-def _sum_of(content: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+def _checksum_of(content: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     """A hash of all that a checkpoint holds."""
     return fingerprint({name: tensor.numpy() for name, tensor in tensors.items()}, content)
 
@@ -225,24 +220,9 @@ def identity_of(config: Config, dataset: Dataset, seeds: list[int]) -> dict[str,
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that after any end there is all of it or what was there before."""
-    temporary = path.with_name(path.name + ".tmp")
+    """Write a file atomically, or say what a failure to write it means."""
     with writing(path.parent):
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()  # half of it is of no use, and takes room
-            raise
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_file(path, content)
 
 
 @contextmanager
@@ -265,12 +245,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             if content["format"] != FORMAT:
                 raise ValueError(f"it has format {content['format']}, and this gatas reads {FORMAT}")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if content.pop("sha256") != _sum_of(content, tensors):
+        if content.pop("sha256") != _checksum_of(content, tensors):
             raise ValueError("it does not have the sha256 it was written with")
         return content, tensors
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise TrainingError(f"{path} is damaged ({error}). Remove it to go on from the one before, if any.") from None
-
-
-def reason(error: OSError) -> str:
-    return error.strerror or str(error)

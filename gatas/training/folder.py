@@ -1,6 +1,5 @@
 """The folder of a finished run: config, weights, metrics, history, ids and plots; and a model back from it."""
 
-import hashlib
 import json
 import math
 import warnings
@@ -22,8 +21,8 @@ from gatas.datasets import Dataset, LinkTargets, open_dataset
 from gatas.datasets.encoding import FORMAT as ENCODING_FORMAT
 from gatas.datasets.encoding import Encoding
 from gatas.errors import GatasError, GatasWarning, TrainingError
+from gatas.files import checksum_of, read_signed_json, signed_json, verify_checksums
 from gatas.graph.saved import graph_fingerprint
-from gatas.graph.sums import check_sums, read_signed, signed
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import verify_checkpoints, write_whole, writing
@@ -33,7 +32,7 @@ from gatas.training.run import Run, Runs
 from gatas.transitions import TransitionSource
 
 ENCODING = "encoding.json"
-SUMS = "sums.json"
+CHECKSUMS = "sums.json"
 ID_ROWS = 1 << 16
 """Ids that are written at once."""
 FORMAT = 1
@@ -96,26 +95,26 @@ def _write_one(run: Run, folder: Path) -> None:
 
 
 def _write_files(folder: Path, files: dict[str, bytes]) -> None:
-    """With their sums. Of files the last is written last: its presence says that the run is finished."""
+    """Write files with their checksums. The last one is written last: its presence says that the run is finished."""
     with writing(folder):
-        folder.joinpath(SUMS).unlink(missing_ok=True)  # of a run that was here before
+        folder.joinpath(CHECKSUMS).unlink(missing_ok=True)  # of a run that was here before
     *others, last = files
     for name in others:
         write_whole(folder / name, files[name])
-    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    write_whole(folder / SUMS, signed({"sums": sums}))
+    checksums = {name: checksum_of(content) for name, content in files.items()}
+    write_whole(folder / CHECKSUMS, signed_json({"sums": checksums}))
     write_whole(folder / last, files[last])
 
 
 def verify_run(folder: Path) -> None:
     """Read every byte of a run's folder, of its checkpoints, and of the runs of several seeds in it."""
     verify_checkpoints(folder)
-    if not folder.joinpath(SUMS).exists():
+    if not folder.joinpath(CHECKSUMS).exists():
         raise TrainingError(
-            f"{folder} has no {SUMS}: its run is not finished, or of an earlier version. The same `gatas train` command again "
-            "goes on, and writes it."
+            f"{folder} has no {CHECKSUMS}: its run is not finished, or of an earlier version. The same `gatas train` command "
+            "again goes on, and writes it."
         )
-    check_sums(folder, read_signed(folder / SUMS)["sums"])
+    verify_checksums(folder, read_signed_json(folder / CHECKSUMS)["sums"])
     for seed in sorted(folder.glob("seed-*")):
         verify_run(seed)
 

@@ -27,7 +27,7 @@ def reporting(report: Report | None, progress: bool) -> Iterator[Report | None]:
     if not progress:
         yield report
         return
-    with Progress() as display:
+    with ProgressDisplay() as display:
 
         def both(entry: Entry) -> None:
             display(entry)
@@ -37,7 +37,7 @@ def reporting(report: Report | None, progress: bool) -> Iterator[Report | None]:
         yield both
 
 
-class Progress:
+class ProgressDisplay:
     """Epoch, loss, validation metric, depth q, time taken and time left; of several seeds their means."""
 
     def __init__(self, console: Console | None = None, clock: Callable[[], float] = monotonic) -> None:
@@ -50,7 +50,7 @@ class Progress:
         lively = self.console.is_terminal and not self.console.is_dumb_terminal
         self.live = Live(console=self.console, get_renderable=self.picture, transient=True) if lively else None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressDisplay":
         if self.live is not None:
             self.live.start()
         return self

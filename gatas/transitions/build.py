@@ -18,6 +18,7 @@ from gatas.errors import GatasWarning, TransitionError
 from gatas.graph import Graph
 from gatas.graph.arrays import collected
 from gatas.graph.inputs import Ints, frozen
+from gatas.progress import ProgressCallback
 from gatas.transitions import kernels
 from gatas.transitions.cost import (
     COUNTABLE_WALKS,
@@ -33,8 +34,6 @@ from gatas.transitions.cost import (
 )
 
 Kind = Literal["walk", "count"]
-Progress = Callable[[float], None]
-"""Told the share done so far, from 0 to 1, in the caller's thread."""
 
 BLOCK_WALKS = 1 << 24
 """Walks per block at most: some tenths of a second, after which a build can be interrupted."""
@@ -104,7 +103,7 @@ class Builder:
         self.adjacency = adjacency or adjacency_in_runs(graph, walks.kind, scratch)
         self._spare: list[kernels.Workspace] = []
 
-    def rows(self, targets: Ints, cost: Cost, progress: Progress | None = None) -> Rows:
+    def rows(self, targets: Ints, cost: Cost, progress: ProgressCallback | None = None) -> Rows:
         """Count, allocate, fill. Refuses what would not fit, before and after counting."""
         graph, num_steps = self.graph, self.num_steps
         if cost.num_walks > COUNTABLE_WALKS:
@@ -158,7 +157,7 @@ class Builder:
         self._run(fill, blocks, lambda share: report(0.4 + 0.6 * share))
         return rows
 
-    def _run(self, work: Callable[[int, int], None], blocks: list[tuple[int, int]], report: Progress) -> None:
+    def _run(self, work: Callable[[int, int], None], blocks: list[tuple[int, int]], report: ProgressCallback) -> None:
         if len(blocks) == 1 or self.num_threads == 1:
             for done, block in enumerate(blocks, 1):
                 work(*block)

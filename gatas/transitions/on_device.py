@@ -11,7 +11,8 @@ from torch import Tensor
 from gatas.errors import TransitionError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
-from gatas.transitions.build import Progress, Rows, Walks, inverse_degree
+from gatas.progress import ProgressCallback
+from gatas.transitions.build import Rows, Walks, inverse_degree
 from gatas.transitions.cost import NO_LIMIT, caps_by_step, estimate_cost, path_dtype, refuse_if_too_large
 
 WALKS_PER_BLOCK = {"cuda": 1 << 26, "cpu": 1 << 22}
@@ -45,7 +46,7 @@ class States:
     mass: Tensor  # float64
 
 
-def build_rows(graph: Graph, walks: Walks, targets: Ints, device: str, report: Progress) -> Rows:
+def build_rows(graph: Graph, walks: Walks, targets: Ints, device: str, report: ProgressCallback) -> Rows:
     """Rows as `Builder.rows` makes them, to float32 precision; block by block, so that memory on the device is bounded."""
     try:
         where = torch.device(device)

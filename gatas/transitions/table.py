@@ -14,7 +14,8 @@ from gatas.graph import Graph, NodeIds
 from gatas.graph.inputs import Ints, as_array, as_count, as_indices
 from gatas.graph.saved import id_arrays, stored_ids, structure_fingerprint
 from gatas.graph.storage import Store, open_store, write_store
-from gatas.transitions.build import Builder, Kind, Progress, Rows, Walks, check_settings
+from gatas.progress import ProgressCallback
+from gatas.transitions.build import Builder, Kind, Rows, Walks, check_settings
 from gatas.transitions.cost import Caps, entry_bytes, estimate_cost, walks_by_step, walks_cost
 
 SHARD_ENTRIES = 1 << 26
@@ -88,7 +89,7 @@ class Transitions:
         *,
         max_degree: int | None = None,
         device: str | None = None,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
     ) -> "Transitions":
         """Compute T⁽⁰⁾ … T⁽ᶜ⁾ exactly (§3.3).
 

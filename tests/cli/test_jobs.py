@@ -6,7 +6,7 @@ import pytest
 
 from gatas.cli.jobs import words_of
 from gatas.graph import Graph
-from gatas.scale import State
+from gatas.scale import JobProgress
 from tests.inference.conftest import kinship_folder
 from tests.scale.test_same_bytes import digest
 from tests.transitions.test_properties import random_graph
@@ -119,9 +119,9 @@ def test_a_changed_edge_file_is_another_job(gatas, tmp_path):
 
 
 def test_progress_in_words():
-    assert words_of(State(12, 40, 0, 1536, 0.3, 12.0, 30.0)) == "12 of 40 parts  1.5 KiB  0:12, left 0:30"
-    assert words_of(State(39, 40, 1, 10, 0.9, 3700.0, 1.0)) == "39 of 40 parts, 1 failed  10 B  1:01:40, left 0:01"
-    assert words_of(State(40, 40, 0, 10, 1.0, 2.0, 0.0)) == "40 of 40 parts  10 B  0:02"
+    assert words_of(JobProgress(12, 40, 0, 1536, 0.3, 12.0, 30.0)) == "12 of 40 parts  1.5 KiB  0:12, left 0:30"
+    assert words_of(JobProgress(39, 40, 1, 10, 0.9, 3700.0, 1.0)) == "39 of 40 parts, 1 failed  10 B  1:01:40, left 0:01"
+    assert words_of(JobProgress(40, 40, 0, 10, 1.0, 2.0, 0.0)) == "40 of 40 parts  10 B  0:02"
 
 
 def test_a_job_that_was_ended_after_its_last_write_is_done(gatas, stored, tmp_path):

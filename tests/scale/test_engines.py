@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from gatas.errors import ConfigError, JobError
-from gatas.scale import State, open_engine
+from gatas.scale import JobProgress, open_engine
 from tests.scale.toys import expected, run, squares
 
 
@@ -21,7 +21,7 @@ def test_parts_are_put_together_in_their_order(engine, tmp_path, num_parts):
 
 
 def test_an_exception_is_carried_over_and_the_other_parts_are_done(engine, tmp_path):
-    task, states = squares(tmp_path, trouble="raise", bad=7), list[State]()
+    task, states = squares(tmp_path, trouble="raise", bad=7), list[JobProgress]()
     with pytest.raises(JobError, match="1 of 6 parts failed 3 times; the first: ValueError: node 7 is poisoned Tracebacks are"):
         run(engine, task, tmp_path, report=states.append)
     (failed,) = json.loads((tmp_path / "job/failed.json").read_text())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gatas.errors import GatasError, JobError
 from gatas.graph import Graph
-from gatas.scale import State, open_engine, run_job
+from gatas.scale import JobProgress, open_engine, run_job
 from gatas.scale.parts import Part, equal_work, write_part
 from gatas.scale.transitions import TransitionsTask
 from tests.scale.toys import Squares, expected, run, squares
@@ -98,14 +98,14 @@ def test_the_first_writer_of_a_part_wins(tmp_path):
 
 
 def test_a_finished_job_does_nothing_again(tmp_path):
-    task, states = squares(tmp_path), list[State]()
+    task, states = squares(tmp_path), list[JobProgress]()
     run("serial", task, tmp_path)
     run("serial", task, tmp_path, report=states.append)
     assert len(task.marks()) == 6 and [(state.done, state.total) for state in states] == [(6, 6)]
 
 
 def test_progress_counts_parts_bytes_and_time_left(tmp_path):
-    states: list[State] = []
+    states: list[JobProgress] = []
     run("serial", squares(tmp_path), tmp_path, report=states.append)
     assert [state.done for state in states] == list(range(7)) and states[-1].num_bytes == 240
     assert [round(state.share, 6) for state in states] == [round(n / 6, 6) for n in range(7)]

@@ -299,7 +299,7 @@ def test_a_disk_that_refuses_ends_the_training_with_a_line(tmp_path, monkeypatch
     with monkeypatch.context() as patch, pytest.raises(TrainingError) as error:
         train(tmp_path, report=lambda entry: entry["epoch"] == 1 and patch.setattr(os, "fsync", refuse))
     assert f"cannot be written to ({os.strerror(number)}). Nothing that was saved is lost" in str(error.value)
-    assert "\n" not in str(error.value) and not list(tmp_path.rglob("*.tmp"))
+    assert "\n" not in str(error.value) and not list(tmp_path.rglob("*.tmp*"))
     assert checkpoints(tmp_path) == ["000001-000000"]
     assert_same(train(tmp_path), undisturbed)
 
@@ -316,7 +316,7 @@ def test_a_disk_that_is_full_in_the_midst_of_a_checkpoint_leaves_the_one_before(
             train(tmp_path, report=limit)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert checkpoints(tmp_path) == ["000001-000000"] and not list(tmp_path.rglob("*.tmp"))
+    assert checkpoints(tmp_path) == ["000001-000000"] and not list(tmp_path.rglob("*.tmp*"))
     assert_same(train(tmp_path), undisturbed)
 
 
@@ -392,9 +392,10 @@ def test_one_weight_that_changed_in_a_checkpoint_is_found(tmp_path):
 
 def test_what_a_killed_write_left_behind_is_removed(tmp_path, undisturbed):
     (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "000003-000000.safetensors.tmp").write_bytes(b"half")
+    for name in ("000003-000000.safetensors.tmp", ".000003-000000.safetensors.tmp-elsewhere-1-0123abcd"):
+        (tmp_path / "checkpoints" / name).write_bytes(b"half")
     assert_same(train(tmp_path), undisturbed)
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob("*.tmp*"))
 
 
 def test_nothing_in_training_is_pickled():

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from gatas.training.progress import Progress, epochs_left, reporting
+from gatas.training.progress import ProgressDisplay, epochs_left, reporting
 from gatas.training.stopping import EarlyStopping
 from gatas.transitions.cost import readable_seconds
 
@@ -32,7 +32,7 @@ class Clock:
 def shown(entries, *, terminal=False, seconds_each=0.0):
     text, clock = io.StringIO(), Clock()
     console = Console(file=text, force_terminal=terminal, width=100, markup=False, highlight=False, _environ={"TERM": "xterm"})
-    with Progress(console, clock) as progress:
+    with ProgressDisplay(console, clock) as progress:
         for one in entries:
             clock.now += seconds_each
             progress(one)
@@ -71,7 +71,7 @@ def test_a_training_that_was_finished_before_says_so():
 
 def test_an_error_before_the_first_epoch_is_not_called_finished():
     text = io.StringIO()
-    with pytest.raises(ValueError), Progress(Console(file=text)):
+    with pytest.raises(ValueError), ProgressDisplay(Console(file=text)):
         raise ValueError
     assert text.getvalue() == ""
 

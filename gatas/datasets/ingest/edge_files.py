@@ -79,7 +79,7 @@ def copy_file(path: Path, number: int, config: DataConfig, folder: Path) -> dict
     }
 
 
-class Batches:
+class EdgeBatches:
     """Record batches of some columns; what pyarrow cannot read is said with the file's name."""
 
     def __init__(self, path: Path, schema: Any, batches: Iterator[Any]) -> None:
@@ -92,7 +92,7 @@ class Batches:
             raise GraphError(f"{self.path} could not be read: {str(error).splitlines()[0]}") from error
 
 
-def open_edges(path: Path, config: DataConfig) -> tuple[dict[str, str], list[str], Batches]:
+def open_edges(path: Path, config: DataConfig) -> tuple[dict[str, str], list[str], EdgeBatches]:
     """The columns that a file has for us, those it has besides, and its rows."""
     given = edge_names(config)
     names = {name: column for name, column in given.items() if column is not None}
@@ -116,14 +116,14 @@ def _found_columns(path: Path, ours: list[str]) -> list[str]:
         raise GraphError(f"{path}, line 1: the column names are not UTF-8 text. Save the file as UTF-8.") from error
 
 
-def _opened(path: Path, columns: list[str]) -> Batches:
+def _opened(path: Path, columns: list[str]) -> EdgeBatches:
     kind = checked_kind(path)
     if kind == ".parquet":
         file = pq.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK_BYTES)
-        return Batches(path, file.schema_arrow, file.iter_batches(BATCH_ROWS, columns=columns))
+        return EdgeBatches(path, file.schema_arrow, file.iter_batches(BATCH_ROWS, columns=columns))
     text = pa.csv.ConvertOptions(include_columns=columns, column_types={name: pa.string() for name in columns})
     reader = _reader(path, kind, text)
-    return Batches(path, reader.schema, chain(reader))
+    return EdgeBatches(path, reader.schema, chain(reader))
 
 
 def _reader(path: Path, kind: str, convert: Any) -> Any:

@@ -27,13 +27,14 @@ from gatas.datasets.ingest.numbering import (
     write_names,
 )
 from gatas.datasets.ingest.sorting import Order, write_csr
-from gatas.datasets.ingest.work import Work, fingerprints, tidied, working_beside
+from gatas.datasets.ingest.work import IngestFolder, fingerprints, tidied, working_beside
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.saved import node_parts, node_target_parts
 from gatas.datasets.settings import checked
 from gatas.datasets.targets import NodeTargets
 from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
+from gatas.files import reason
 from gatas.graph import Graph, NodeIds
 from gatas.graph.arrays import mapped
 from gatas.graph.edges import inverse_names
@@ -44,9 +45,10 @@ if TYPE_CHECKING:
     import duckdb
 
 FEW_EDGES = 1000
+"""Edges that are looked at first to find out whether all are listed both ways."""
 
-Progress = Callable[[str, float], None]
-"""Told the stage, and the share of it that is done."""
+StageProgressCallback = Callable[[str, float], None]
+"""Called with the name of a stage, and the share of it that is done."""
 
 
 def ingest(
@@ -56,7 +58,7 @@ def ingest(
     out: str | Path,
     memory: int = 2 << 30,
     threads: int = 2,
-    progress: Progress = lambda stage, share: None,
+    progress: StageProgressCallback = lambda stage, share: None,
     **settings: Any,
 ) -> None:
     """Write a graph store from edge files (Parquet, CSV, TSV, folders of them) of any size. `settings` are `DataConfig`'s.
@@ -95,7 +97,7 @@ def ingest(
             del parts
     except OSError as error:
         raise StoreError(
-            f"{out} could not be written: {error.strerror or error}. What was done so far is kept: make room, or allow "
+            f"{out} could not be written: {reason(error)}. What was done so far is kept: make room, or allow "
             "writing, and run the same command again."
         ) from error
 
@@ -105,12 +107,12 @@ class _Ingest:
 
     def __init__(
         self,
-        work: Work,
+        work: IngestFolder,
         connection: "duckdb.DuckDBPyConnection",
         config: DataConfig,
         files: list[Path],
         memory: int,
-        progress: Progress,
+        progress: StageProgressCallback,
     ) -> None:
         self.work, self.connection, self.config, self.files = work, connection, config, files
         self.memory, self.progress = memory, progress

@@ -183,10 +183,8 @@ def write_features(people: NodeFiles, config: DataConfig, known: Known, folder: 
         measured = np.isin(np.arange(people.table.num_rows), known.splits["train"])
     blocks, columns = [], []
     for number, name in enumerate(names):
-        writer, column = (
-            ArrayWriter(folder, f"block-{number}", np.float32),
-            _learned(people, name, config, known.kinds, measured),
-        )
+        column = _learned(people, name, config, known.kinds, measured)
+        writer = ArrayWriter(folder, "features" if len(names) == 1 else f"block-{number}", np.float32)
         for rows in _encoded(people, column, config, known.kinds):
             writer.append(rows)
         blocks.append((writer.name, writer.finish()))
@@ -196,7 +194,6 @@ def write_features(people: NodeFiles, config: DataConfig, known: Known, folder: 
     num_rows = people.table.num_rows
     parts = [mapped(folder, name, described, described[1] // num_rows) for name, described in blocks]
     if len(parts) == 1:
-        (folder / f"{blocks[0][0]}.bin").rename(folder / "features.bin")
         return {"width": parts[0].shape[1], "array": blocks[0][1], "columns": columns}
     writer = ArrayWriter(folder, "features", np.float32)
     step = max(1, BATCH_BYTES // (4 * sum(part.shape[1] for part in parts)))

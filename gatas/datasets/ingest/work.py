@@ -1,9 +1,6 @@
 """The folder an ingest works in, beside its store: stages are there whole or not at all, and are found again."""
 
-import fcntl
-import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from gatas.errors import GraphError, StoreError
-from gatas.graph.sums import check_sums, file_sum, read_signed, signed
+from gatas.files import (
+    FileLock,
+    atomic_folder,
+    checksum,
+    checksum_of,
+    read_signed_json,
+    remove_all_leftovers_within,
+    signed_json,
+    verify_checksums,
+    write_file,
+)
 
 FORMAT = 2
 """Of the stages; what another version has left is not gone on from."""
@@ -21,8 +28,8 @@ SPILL = "spill"
 FACTS = "facts.json"
 
 
-class Work:
-    """Stages by name. A stage is a folder that was filled under another name, synced, and then renamed."""
+class IngestFolder:
+    """Stages by name, each a folder that is there with all of its content or not at all."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,31 +44,25 @@ class Work:
         done = self.folder / name
         if (facts := _facts_of(done)) is None:
             shutil.rmtree(done, ignore_errors=True)
-            temporary = self.folder / f"{name}.tmp"
-            shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir()
-            facts = dict(fill(temporary))
-            sums = {path.name: file_sum(path) for path in sorted(temporary.iterdir())}
-            (temporary / FACTS).write_bytes(signed({"facts": facts, "sums": sums}))
-            for path in (*temporary.iterdir(), temporary):
-                _sync(path)
-            temporary.rename(done)
-            _sync(self.folder)
+            with atomic_folder(done) as temporary:
+                facts = dict(fill(temporary))
+                checksums = {path.name: checksum(path) for path in sorted(temporary.iterdir())}
+                (temporary / FACTS).write_bytes(signed_json({"facts": facts, "sums": checksums}))
         return done, facts
 
 
 @contextmanager
-def working_beside(out: Path, job: Mapping[str, Any]) -> Iterator[Work]:
+def working_beside(out: Path, job: Mapping[str, Any]) -> Iterator[IngestFolder]:
     """The work folder of a store, for one ingest at a time; it goes when the store is there, and stays after a failure."""
     folder = beside(out)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
+    with FileLock(folder / "lock") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.acquire()
         except BlockingIOError:
             raise GraphError(f"another ingest is writing {out}. Wait for it, or choose another folder.") from None
         _begin(folder, key_of(job))
-        yield Work(folder)
+        yield IngestFolder(folder)
         shutil.rmtree(folder)
 
 
@@ -70,9 +71,9 @@ def tidied(out: Path, job: Mapping[str, Any]) -> bool:
     folder = beside(out)
     if not folder.exists() or (folder.joinpath(JOB).is_file() and folder.joinpath(JOB).read_text() != key_of(job)):
         return False
-    with (folder / "lock").open("w") as lock:
+    with FileLock(folder / "lock") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.acquire()
         except BlockingIOError:  # it is at it
             return False
         shutil.rmtree(folder)
@@ -84,7 +85,7 @@ def beside(out: Path) -> Path:
 
 
 def key_of(job: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps({"format": FORMAT, **job}, sort_keys=True).encode()).hexdigest()
+    return checksum_of(json.dumps({"format": FORMAT, **job}, sort_keys=True).encode())
 
 
 def fingerprints(files: Sequence[Path]) -> list[list[Any]]:
@@ -99,8 +100,8 @@ def _begin(folder: Path, job: str) -> None:
         for path in folder.iterdir():
             if path.name != "lock":
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        named.write_text(job)
-        _sync(named)
+        write_file(named, job.encode())
+    remove_all_leftovers_within(folder)
     shutil.rmtree(folder / SPILL, ignore_errors=True)
     (folder / SPILL).mkdir()
 
@@ -110,17 +111,9 @@ def _facts_of(stage: Path) -> dict[str, Any] | None:
     if not stage.is_dir():
         return None
     try:
-        content = read_signed(stage / FACTS)
-        check_sums(stage, content["sums"])
+        content = read_signed_json(stage / FACTS)
+        verify_checksums(stage, content["sums"])
     except StoreError:
         return None
     facts: dict[str, Any] = content["facts"]
     return facts
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,7 +8,7 @@ from gatas.scale.parts import Part
 
 
 @dataclass(frozen=True)
-class State:
+class JobProgress:
     """How far a job is."""
 
     done: int
@@ -20,13 +20,13 @@ class State:
     seconds_left: float | None  # None: not known yet
 
 
-Report = Callable[[State], None]
+JobProgressCallback = Callable[[JobProgress], None]
 
 
-class Course:
+class JobProgressCounter:
     """Counts what is done, and tells."""
 
-    def __init__(self, seconds_of: dict[Part, float], waiting: Iterable[Part], report: Report) -> None:
+    def __init__(self, seconds_of: dict[Part, float], waiting: Iterable[Part], report: JobProgressCallback) -> None:
         self.seconds_of, self.report = seconds_of, report
         left = [seconds_of[part] for part in waiting]
         self.total, self.done, self.failed, self.num_bytes = len(seconds_of), len(seconds_of) - len(left), 0, 0
@@ -49,4 +49,4 @@ class Course:
         seconds, now = monotonic() - self.started, self.work - self.before
         left = seconds / now * (self.whole - self.work) if now > 0 else None
         share = self.work / self.whole if self.whole else 1.0
-        self.report(State(self.done, self.total, self.failed, self.num_bytes, share, seconds, left))
+        self.report(JobProgress(self.done, self.total, self.failed, self.num_bytes, share, seconds, left))
