@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from gatas.graph import Graph, read_graph
     from gatas.graph.networkx import from_networkx, to_networkx
     from gatas.graph.pyg import from_pyg
+    from gatas.inference import Predictor, Run, fit, fit_many, load
     from gatas.inference.classifier import GatasClassifier
     from gatas.nn import Encoder
     from gatas.sampling import Neighbourhood, NeighbourSampler
     from gatas.tasks import LinkPredictor, NodeClassifier
-    from gatas.training import Config, Run, fit, fit_many, load, load_config
+    from gatas.training import Config, load_config
     from gatas.transitions import OnDemand, Transitions
 
 _HOMES = {
@@ -50,15 +51,16 @@ _HOMES = {
     "NodeTargets": "gatas.datasets",
     "OnDemand": "gatas.transitions",
     "Pairs": "gatas.datasets",
-    "Run": "gatas.training",
+    "Predictor": "gatas.inference",
+    "Run": "gatas.inference",
     "TrainingError": "gatas.errors",
     "TransitionError": "gatas.errors",
     "Transitions": "gatas.transitions",
-    "fit": "gatas.training",
-    "fit_many": "gatas.training",
+    "fit": "gatas.inference",
+    "fit_many": "gatas.inference",
     "from_networkx": "gatas.graph.networkx",
     "from_pyg": "gatas.graph.pyg",
-    "load": "gatas.training",
+    "load": "gatas.inference",
     "load_config": "gatas.training",
     "load_dataset": "gatas.datasets",
     "read_dataset": "gatas.datasets",
@@ -87,6 +89,7 @@ __all__ = [
     "NodeTargets",
     "OnDemand",
     "Pairs",
+    "Predictor",
     "Run",
     "TrainingError",
     "TransitionError",

@@ -23,7 +23,7 @@ from gatas.tasks.learnable import Learnable
 from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.limit import Limit
 from gatas.training.loop import fit_models, make_model
-from gatas.training.run import Run
+from gatas.training.run import TrainedRun
 
 LINKS = "link prediction"
 OURS = "gatas"
@@ -39,7 +39,7 @@ class Contender:
     def __init__(self, dataset: Dataset, settings: dict[str, Any]) -> None:
         self.dataset, self.settings = dataset, settings
 
-    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[Run]:
+    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[TrainedRun]:
         raise NotImplementedError
 
 
@@ -53,7 +53,7 @@ class Looped(Contender):
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
         raise NotImplementedError
 
-    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[Run]:
+    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[TrainedRun]:
         return fit_models(self.models(seeds), self.dataset, self.config, seeds, device=device, limit=limit)
 
 
@@ -100,7 +100,7 @@ class OtherOfLinks(Contender):
         super().__init__(dataset, settings_of(name))
         self.name = name
 
-    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[Run]:
+    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[TrainedRun]:
         return [fit_link_peer(self.name, self.dataset, seed, device, limit=limit) for seed in seeds]
 
 

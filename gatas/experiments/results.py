@@ -21,7 +21,7 @@ from gatas.experiments.recipes import recipe
 from gatas.training.checkpoint import write_whole
 from gatas.training.config import Config
 from gatas.training.loop import Entry, chosen_device, fit_many
-from gatas.training.run import Run
+from gatas.training.run import TrainedRun
 
 PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torchmetrics", "torch-geometric")
 UNIMPORTANT = {"checkpoint_seconds", "keep_checkpoints"}
@@ -84,14 +84,14 @@ def _completed(settings: dict[str, Any]) -> Config | None:
         return None
 
 
-def summarised(run: Run) -> dict[str, Any]:
+def summarised(run: TrainedRun) -> dict[str, Any]:
     """One seed: metrics, the depth it learned, and how long an epoch took."""
     metrics = {name: rounded(value) for name, value in run.metrics.items()}
     best = run.history[max(0, run.metrics["best_epoch"])]
     return {"seed": run.seed, **metrics, **({"depth": rounded(best["depth"])} if "depth" in best else {})}
 
 
-def curve(run: Run) -> dict[str, list[Any]]:
+def curve(run: TrainedRun) -> dict[str, list[Any]]:
     """A run epoch by epoch."""
     return {name: [rounded(entry[name]) for entry in run.history] for name in run.history[0] if name != "epoch"}
 

@@ -29,6 +29,7 @@ from gatas.files import (
     check_free_space,
     checksum_of_json,
     interrupted_overwrite,
+    link_or_copy,
     reason,
     remove_leftovers,
     verify_checksum,
@@ -103,6 +104,21 @@ def open_store(folder: Path, kind: str | tuple[str, ...], *, verify: bool = Fals
     except OSError as error:
         raise StoreError(f"{folder} could not be read: {reason(error)}.") from error
     return Store(folder, arrays, manifest["parameters"])
+
+
+def copy_store(source: Path, target: Path, *, overwrite: bool = False) -> None:
+    """Copy a store: files are linked where the disk allows it, and take no room twice."""
+    source, target = Path(source).resolve(), Path(target).resolve()
+    if source == target:
+        return
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _check_target(target, overwrite)
+        with atomic_folder(target, overwrite=overwrite) as temporary:
+            for file in sorted(source.iterdir()):
+                link_or_copy(file, temporary / file.name)
+    except OSError as error:
+        raise StoreError(f"{target} could not be written: {reason(error)}. Nothing was changed there.") from error
 
 
 def verify_store(folder: Path) -> None:

@@ -1,39 +1,29 @@
-"""What a trained model has to say."""
+"""What a trained model has to say: `Predictor`, and the runs that have one."""
 
 from gatas.inference.attention import Attention, attention, shares_by_path
-from gatas.inference.embed import embed, embed_all, model_fingerprint, write_embeddings
-from gatas.inference.explain import explain
-from gatas.inference.explanation import Answer, Explanation, Part
-from gatas.inference.links import Links, likeliest_targets, predict_links, score_pairs
-from gatas.inference.neighbours import Nearest, NearestNodes, read_embeddings
-from gatas.inference.new_nodes import embed_new, read_new_nodes, with_new_nodes
-from gatas.inference.predict import Prediction, predict, write_predictions
-from gatas.inference.view import View
+from gatas.inference.explanation import Answer, Explanation, ExplanationPart
+from gatas.inference.fitting import fit, fit_many
+from gatas.inference.loading import load
+from gatas.inference.neighbours import NearestIds, NearestNodes, read_embeddings
+from gatas.inference.prediction import LinkPrediction, Prediction
+from gatas.inference.predictor import Predictor
+from gatas.inference.run import Run
 
 __all__ = [
     "Answer",
     "Attention",
     "Explanation",
-    "Links",
-    "Nearest",
+    "ExplanationPart",
+    "LinkPrediction",
+    "NearestIds",
     "NearestNodes",
-    "Part",
     "Prediction",
-    "View",
+    "Predictor",
+    "Run",
     "attention",
-    "embed",
-    "embed_all",
-    "embed_new",
-    "explain",
-    "likeliest_targets",
-    "model_fingerprint",
-    "predict",
-    "predict_links",
+    "fit",
+    "fit_many",
+    "load",
     "read_embeddings",
-    "read_new_nodes",
-    "score_pairs",
     "shares_by_path",
-    "with_new_nodes",
-    "write_embeddings",
-    "write_predictions",
 ]

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.inference.view import View
+from gatas.inference.exact import ExactEncoder
+from gatas.inference.trained import TrainedModel
 from gatas.nn.softmax import masked_softmax
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
-from gatas.tasks import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,18 @@ class Attention:
 
 
 @torch.no_grad()
-def attention(model: Model, targets: Tensor, *, mode: Mode = "all", draw: int = -1) -> Attention:
-    """The model's exact attention for (B,) targets, by default over every candidate they have."""
-    with evaluating(model):
-        targets = targets.to(model.sampler.depth_logits.device)
-        neighbourhood = model.sampler(targets, draw=draw, mode=mode)
-        logits = scores(View(model), targets, neighbourhood)[0].transpose(1, 2).float()  # (B, K, S)
+def attention(trained: TrainedModel, targets: Tensor, *, mode: Mode = "all", draw: int = -1) -> Attention:
+    """Return the model's exact attention for (B,) targets given by index, by default over every candidate they have."""
+    with evaluating(trained.model):
+        targets = targets.to(trained.device)
+        neighbourhood = trained.sampler(targets, draw=draw, mode=mode)
+        logits = scores(trained.exact, targets, neighbourhood)[0].transpose(1, 2).float()  # (B, K, S)
     return Attention(neighbourhood, masked_softmax(logits, neighbourhood.mask[:, None]).transpose(1, 2))
 
 
 @contextmanager
-def evaluating(model: Model) -> Iterator[None]:
-    """A model that is not training, as long as this lasts."""
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Keep a model from training mode as long as this lasts."""
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
@@ -56,13 +56,13 @@ def evaluating(model: Model) -> Iterator[None]:
             module.training = True
 
 
-def scores(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
     """(B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; and (B, S) which pair each slot holds.
 
     In float64, so that sums have more digits than the model's own.
     """
-    inputs, neighbours, index = _seen(view, targets, neighbourhood)
-    layer = view.model.encoder.neighbours
+    inputs, neighbours, index = _seen(exact, targets, neighbourhood)
+    layer = exact.model.encoder.neighbours
     of_target = linear(layer.hidden_of_target, inputs).view(len(inputs), 1, layer.num_heads, layer.hidden_size)  # (B, 1, K, F')
     of_pair = linear(layer.hidden_of_neighbour, neighbours).view(len(neighbours), layer.num_heads, layer.hidden_size)
     hidden = F.elu(of_target + of_pair[index])  # (B, S, K, F')
@@ -72,16 +72,16 @@ def scores(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[T
 
 
 def linear(layer: nn.Linear, values: Tensor) -> Tensor:
-    """The layer's map in the precision of what comes in."""
+    """Apply a layer in the precision of its input."""
     return F.linear(values, layer.weight.to(values), None if layer.bias is None else layer.bias.to(values))
 
 
-def _seen(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
-    """What the encoder gives to its attention: h of the targets, n of pairs, and which pair each slot holds."""
+def _seen(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what the encoder gives to its attention: h of the targets, n of pairs, and which pair each slot holds."""
     given: list[Any] = []
-    hook = view.model.encoder.neighbours.register_forward_pre_hook(lambda _, arguments: given.extend(arguments))
+    hook = exact.model.encoder.neighbours.register_forward_pre_hook(lambda _, arguments: given.extend(arguments))
     try:
-        view.encoded(targets, neighbourhood)
+        exact.encode(targets, neighbourhood)
     finally:
         hook.remove()
     inputs, neighbours, index = given[:3]
@@ -91,7 +91,7 @@ def _seen(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Te
 
 
 def shares_by_path(attention: Attention, others: Tensor) -> dict[int, tuple[float, float]]:
-    """Attention that each target pays to one `other` node, by the path that leads there: the share and the prior's.
+    """Return the attention that each target pays to one `other` node, by path: the share, and the prior's.
 
     Means over the B targets; the largest share first.
     """

@@ -12,11 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gatas.datasets import Dataset
 from gatas.graph import Graph
-from gatas.inference.new_nodes import new_nodes, with_new_nodes
-from gatas.inference.predict import predict
-from gatas.inference.view import all_nodes
+from gatas.inference.fitting import fit
 from gatas.tasks import NodeClassifier
-from gatas.training import fit
 
 MODEL = {"num_steps": 2, "sample_size": 20, "hidden_size": 32, "neighbour_size": 32, "head_size": 16, "num_heads": 4}
 TRAINING = {"batch_size": 256, "epochs": 40, "learning_rate": 0.02, "schedule": "cosine", "evaluation_mode": "all"}
@@ -69,25 +66,25 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         dataset = Dataset.for_nodes(graph, labels, splits, class_names=names, features=features, name="X")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         model = NodeClassifier(dataset, **{**MODEL, **(self.model or {})})
-        self.model_ = fit(model, dataset, seed=seed, device=self.device, **{**TRAINING, **(self.training or {})}).model
+        self.predictor_ = fit(model, dataset, seed=seed, device=self.device, **{**TRAINING, **(self.training or {})}).predictor
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """(n, classes) probabilities, in the order of `classes_`."""
-        check_is_fitted(self, "model_")
+        check_is_fitted(self, "predictor_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         features = self._widened(X)
         if self.graph is None:
             near = self.nearest_.kneighbors(X, min(self.n_neighbors, self.nearest_.n_samples_fit_), return_distance=False)
             first = self.nearest_.n_samples_fit_
             edges = np.repeat(np.arange(first, first + len(X)), near.shape[1]), near.ravel()
-            view = with_new_nodes(self.model_, features, edges, reverse=False)  # so that none of them sees another
-            return predict(view, new_nodes(view)).probabilities
-        if not np.array_equal(features, self.model_.features.cpu().numpy()):
+            extended = self.predictor_.with_new_nodes(features, edges, reverse=False)  # so that none of them sees another
+            return extended.predict_indices(extended.new_indices).probabilities
+        if not np.array_equal(features, np.asarray(self.predictor_.dataset.features)):
             raise ValueError(
                 "X is not what was fitted. With a graph, predictions are of its nodes, with the features they had."
             )
-        return predict(self.model_, all_nodes(self.model_.graph)).probabilities
+        return self.predictor_.predict_indices(np.arange(self.predictor_.graph.num_nodes)).probabilities
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each row."""

@@ -8,27 +8,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gatas.datasets import Dataset
 from gatas.datasets.encoding import ONE_KIND
 from gatas.datasets.node_columns import features_of as plain_features
 from gatas.datasets.node_table import Features
 from gatas.errors import GraphError
-from gatas.graph.tables import Table, ids_of, read_table, warn_of_unused
-from gatas.tasks import Model
+from gatas.graph.tables import Table, ids_of, numbers_of, read_table, warn_of_unused
 
 NEW = Path("new nodes")
 """What messages call rows that came in no file."""
 
 
-def read_people(model: Model, path: Path) -> Table:
-    """A table of nodes: ids, types, and the columns that features are made of."""
-    origin = model.origin
+def read_node_table(dataset: Dataset, path: Path) -> Table:
+    """Read a table of nodes: ids, types, and the columns that features are made of."""
+    origin = dataset.origin
     own = {} if origin is None else {"id": origin.id, "type": origin.node_type}
     return _read(path, ("id",), ("type", "graph", "label", "split"), own)
 
 
-def read_links(model: Model, path: Path, optional: tuple[str, ...] = ("type", "weight")) -> Table:
-    """A table of edges, or of pairs to ask for."""
-    origin, own = model.origin, dict[str, str | None]()
+def read_edge_table(dataset: Dataset, path: Path, optional: tuple[str, ...] = ("type", "weight")) -> Table:
+    """Read a table of edges, or of pairs to score."""
+    origin, own = dataset.origin, dict[str, str | None]()
     if origin is not None:
         own = {"source": origin.source, "target": origin.target, "type": origin.edge_type, "weight": origin.weight}
     table = _read(path, ("source", "target"), optional, own)
@@ -37,7 +37,7 @@ def read_links(model: Model, path: Path, optional: tuple[str, ...] = ("type", "w
 
 
 def _read(path: Path, required: tuple[str, ...], optional: tuple[str, ...], own: Mapping[str, str | None]) -> Table:
-    """Columns by our names, from a file that has them under those of the run's own tables; some may be missing."""
+    """Read columns by our names, from a file that has them under those of the run's own tables; some may be missing."""
     names = {name: own.get(name) or name for name in (*required, *optional)}
     table = read_table(path, required, (), {name: names[name] for name in required}, True, None)
     there = {name: names[name] for name in optional if names[name] in table.others}
@@ -50,65 +50,94 @@ def _read(path: Path, required: tuple[str, ...], optional: tuple[str, ...], own:
     )
 
 
-def read_ids(model: Model, path: Path) -> list[Any]:
-    """The ids of a table of nodes."""
-    names = {} if model.origin is None else {"id": model.origin.id}
+def read_ids(dataset: Dataset, path: Path) -> list[Any]:
+    """Read the ids of a table of nodes."""
+    names = {} if dataset.origin is None else {"id": dataset.origin.id}
     return list(ids_of(read_table(path, ("id",), (), names, True, None), "id").to_pylist())
 
 
-def features_of(model: Model, people: Table) -> Features | None:
-    """Features of the nodes of a table; of tables that training did not have, all its numbers or its lists."""
-    if model.origin is None:
-        return plain_features(people, None)
-    origin, encoding = model.origin, model.encoding
+def read_new_nodes(dataset: Dataset, nodes: Path | None, edges: Path | None) -> dict[str, Any]:
+    """Read new nodes and edges from files; return the arguments of `Predictor.with_new_nodes`.
+
+    Nodes have `id` and features, edges `source, target[, type][, weight]`, or as the tables that were trained on call these.
+    """
+    table = None if nodes is None else read_node_table(dataset, nodes)
+    links = None if edges is None else read_edge_table(dataset, edges)
+    return {
+        "features": None if table is None else table_features(dataset, table),
+        "edges": None if links is None else _listed_edges(links),
+        "ids": None if table is None else ids_of(table, "id").to_pylist(),
+        "weights": _weights(links),
+    }
+
+
+def _listed_edges(links: Table) -> tuple[list[Any], ...]:
+    names = ("source", "type", "target") if "type" in links.columns else ("source", "target")
+    return tuple(ids_of(links, name).to_pylist() for name in names)
+
+
+def _weights(links: Table | None) -> NDArray[Any] | None:
+    values = None if links is None else links.columns.get("weight")
+    return None if links is None or values is None else numbers_of(links, "weight", values)
+
+
+def table_features(dataset: Dataset, table: Table) -> Features | None:
+    """Encode the nodes of a table as in training; where training had no tables, take all its numbers or its lists."""
+    if dataset.origin is None or (dataset.encoding is None and dataset.nodes.num_features):
+        return plain_features(table, None)
+    origin, encoding = dataset.origin, dataset.encoding
     known = (*(origin.label or ()), origin.split, origin.graph, *([] if encoding is None else encoding.names))
-    warn_of_unused(people, used=[name for name in known if name is not None])
-    return None if encoding is None else encoding.encoded(people, encoding.kinds(people))
+    warn_of_unused(table, used=[name for name in known if name is not None])
+    return None if encoding is None else encoding.encoded(table, encoding.kinds(table))
 
 
-def is_raw(model: Model, features: Any) -> bool:
+def is_raw(dataset: Dataset, features: Any) -> bool:
     """Whether features came as values by column: as dicts, or as a table where the model was trained on one."""
     if hasattr(features, "__arrow_c_stream__"):
-        return model.encoding is not None
+        return dataset.encoding is not None
     return isinstance(features, list | tuple) and any(isinstance(row, Mapping) for row in features)
 
 
-def encoded_rows(model: Model, rows: Any) -> NDArray[np.float32]:
-    """Features of values by column: a dict for each node, or a table."""
-    if model.encoding is None or model.origin is None:
+def encoded_rows(dataset: Dataset, rows: Any) -> NDArray[np.float32]:
+    """Encode values by column: a dict for each node, or a table."""
+    if dataset.encoding is None:
         raise GraphError(
-            f"features came as values by column, but the model was not trained on tables of columns. Give {model.num_features} "
-            "numbers for each new node."
+            "features came as values by column, but the model was not trained on tables of columns. Give "
+            f"{dataset.nodes.num_features} numbers for each new node."
         )
-    people = _as_table(model, rows)
-    unknown = [name for name in people.others if name not in columns_of(model)]
+    table = _as_table(dataset, rows)
+    unknown = [name for name in table.others if name not in columns_of(dataset)]
     if unknown:
-        known = ", ".join(map(repr, columns_of(model)))
+        known = ", ".join(map(repr, columns_of(dataset)))
         raise GraphError(f"a new node has a value for {unknown[0]!r}; the model was trained on {known}.")
-    return model.encoding.encoded(people, model.encoding.kinds(people))
+    return dataset.encoding.encoded(table, dataset.encoding.kinds(table))
 
 
-def columns_of(model: Model) -> list[str]:
-    """The columns that values of new nodes may have."""
-    if model.encoding is None or model.origin is None:
+def columns_of(dataset: Dataset) -> list[str]:
+    """Return the columns that values of new nodes may have."""
+    if dataset.encoding is None:
         return []
-    kind = [] if model.encoding.types == ONE_KIND else [model.origin.node_type or "type"]
-    return [*kind, *model.encoding.names]
+    kind = [] if dataset.encoding.types == ONE_KIND else [_type_column(dataset)]
+    return [*kind, *dataset.encoding.names]
 
 
-def _as_table(model: Model, rows: Any) -> Table:
-    assert model.origin is not None and model.encoding is not None
+def _type_column(dataset: Dataset) -> str:
+    return "type" if dataset.origin is None else dataset.origin.node_type or "type"
+
+
+def _as_table(dataset: Dataset, rows: Any) -> Table:
+    assert dataset.encoding is not None
     try:
         given = pa.table(rows) if hasattr(rows, "__arrow_c_stream__") else pa.Table.from_pylist(_filled(rows))
     except (pa.ArrowException, TypeError, AttributeError, OverflowError, UnicodeError) as error:
         raise GraphError(f"values of new nodes do not make columns ({str(error).splitlines()[0]}).") from None
     columns = {name: given[name] for name in given.column_names}
-    kind = model.origin.node_type or "type"
-    types = {"type": columns.pop(kind)} if kind in columns and model.encoding.types != ONE_KIND else {}
+    kind = _type_column(dataset)
+    types = {"type": columns.pop(kind)} if kind in columns and dataset.encoding.types != ONE_KIND else {}
     return Table(NEW, types, {"type": kind} if types else {}, columns, len(rows))
 
 
 def _filled(rows: Any) -> list[dict[str, Any]]:
-    """Every row with every name that any of them has."""
+    """Give every row every name that any of them has."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return [{name: row.get(name) for name in names} for row in rows]

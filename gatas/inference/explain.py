@@ -17,75 +17,62 @@ from torch.nn import functional as F
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.inference.attention import evaluating, scores
-from gatas.inference.embed import as_view
-from gatas.inference.explanation import Answer, Explanation, Floats, Part, shares_of
-from gatas.inference.view import View
+from gatas.inference.explanation import Answer, Explanation, ExplanationPart, Float64s, shares_of
+from gatas.inference.trained import TrainedModel
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
-from gatas.tasks import LinkPredictor, Model
 from gatas.transitions.paths import path_length, path_name, path_relations
-
-Id = int | str
-Link = tuple[Id, str, Id]
 
 CERTAIN = 100.0
 """Log-odds where there is but one answer to give."""
 
 
 @torch.no_grad()
-def explain(
-    of: Model | View, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
-) -> Explanation:
-    """Explain the class of a node, or a link (source, type, target), of a model or of one with new nodes; it stays as it is.
-
-    `mode` and `draw` choose the neighbourhood: by default the one that the model answers by, else every candidate. `answer` is
-    another class than the likeliest.
-    """
-    model = of.model if isinstance(of, View) else of
-    chosen: Mode = getattr(model, "answer_mode", "all") if mode is None else mode
+def explain(trained: TrainedModel, asked: Any, *, mode: Mode | None, draw: int, answer: str | None) -> Explanation:
+    """Explain the class of a node, or a link (source, type, target); arguments are `Predictor.explain`'s."""
+    chosen: Mode = trained.mode if mode is None else mode
     if chosen not in get_args(Mode):
         raise GatasError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
-    with evaluating(model):
-        view = as_view(of)
+    with evaluating(trained.model):
         if isinstance(asked, tuple | list):
-            return _explain_link(view, asked, chosen, draw, answer)
-        return _explain_node(view, asked, chosen, draw, answer)
+            return _explain_link(trained, asked, chosen, draw, answer)
+        return _explain_node(trained, asked, chosen, draw, answer)
 
 
-def _explain_node(view: View, asked: Id, mode: Mode, draw: int, answer: str | None) -> Explanation:
-    model = view.model
-    if isinstance(model, LinkPredictor) and answer is not None:
+def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
+    if trained.predicts_links and answer is not None:
         raise GatasError("this model predicts links: ask for (source, type, target), where the type is the answer.")
-    (found,) = _looked_at(view, [asked], mode, draw)
-    if isinstance(model, LinkPredictor):
-        return _explanation(view, found, None, mode)
-    logits = view.headed(_represented(found.output[None]))
-    number = int(logits.argmax()) if answer is None else _number_of(answer, model, "class")
-    of_answer = _Asked(model.names[number], lambda output: _log_odds(model, view.headed(_represented(output)), number))
-    return _explanation(view, found, of_answer, mode)
+    (found,) = _looked_at(trained, [asked], mode, draw)
+    if trained.predicts_links:
+        return _explanation(trained, found, None, mode)
+    logits = trained.exact.apply_head(_represented(found.output[None]))
+    number = int(logits.argmax()) if answer is None else _number_of(answer, trained, "class")
+    of_answer = _Asked(
+        trained.names[number], lambda output: _log_odds(trained, trained.exact.apply_head(_represented(output)), number)
+    )
+    return _explanation(trained, found, of_answer, mode)
 
 
-def _explain_link(view: View, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
-    model = view.model
-    if not isinstance(model, LinkPredictor):
+def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
+    if not trained.predicts_links:
         raise GatasError(f"this model says of what class a node is: ask for the id of one, not for the link {asked!r}.")
     if len(asked) != 3 or answer is not None:
         raise GatasError(f"{asked!r} came; a link is (source, type, target), and its type is the answer.")
-    name, number = asked[1], _number_of(asked[1], model, "type of link")
-    source, target = _looked_at(view, [asked[0], asked[2]], mode, draw)
+    name, number = asked[1], _number_of(asked[1], trained, "type of link")
+    source, target = _looked_at(trained, [asked[0], asked[2]], mode, draw)
 
     def log_odds(of_source: Tensor, of_target: Tensor) -> Tensor:
         count = max(len(of_source), len(of_target))
         ends = (_represented(output).expand(count, -1) for output in (of_source, of_target))
-        return view.headed(*ends)[:, number]
+        return trained.exact.apply_head(*ends)[:, number]
 
     of_target = _Asked(name, lambda output: log_odds(source.output[None], output))
     of_source = _Asked(name, lambda output: log_odds(output, target.output[None]))
-    return _explanation(view, source, of_source, mode, _explanation(view, target, of_target, mode))
+    return _explanation(trained, source, of_source, mode, _explanation(trained, target, of_target, mode))
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AttendedRows:
     """The rows of one target, the most attended to first."""
 
     target: int
@@ -118,26 +105,26 @@ class Seen:
         return others[..., :-1] / others[..., -1:].clamp_min(torch.finfo(others.dtype).tiny)
 
 
-def seen(view: View, targets: Tensor, neighbourhood: Neighbourhood) -> list[Seen]:
+def attended_rows(trained: TrainedModel, targets: Tensor, neighbourhood: Neighbourhood) -> list[AttendedRows]:
     """The rows of each target."""
-    logits, values, index = scores(view, targets, neighbourhood)
-    counts = view.sampler.num_candidates(targets).tolist()
-    coverage = view.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
+    logits, values, index = scores(trained.exact, targets, neighbourhood)
+    counts = trained.sampler.num_candidates(targets).tolist()
+    coverage = trained.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
     found = []
     for k, target in enumerate(targets.tolist()):
         used = neighbourhood.mask[k]
         node, path, own = neighbourhood.node[k][used], neighbourhood.path[k][used], logits[k][used]
         odds = (own - own.amax(0)).exp() if len(own) else own
-        probability = neighbourhood.log_probability[k][used].double().exp() / (counts[k] if view.sampler.uniform else 1)
+        probability = neighbourhood.log_probability[k][used].double().exp() / (counts[k] if trained.sampler.uniform else 1)
         order, own_values = _order(node, path, (odds / odds.sum(0)).mean(1)), values[index[k][used]]
         rows = (node[order], path[order], probability[order], odds[order], own_values[order])
-        found.append(Seen(target, *rows, counts[k], coverage[k]))
+        found.append(AttendedRows(target, *rows, counts[k], coverage[k]))
     return found
 
 
-def _looked_at(view: View, asked: list[Id], mode: Mode, draw: int) -> list[Seen]:
-    targets = torch.tensor([view.graph.index_of(name) for name in asked], device=view.device)
-    return seen(view, targets, view.sampler(targets, draw=draw, mode=mode))
+def _looked_at(trained: TrainedModel, asked: list[Any], mode: Mode, draw: int) -> list[AttendedRows]:
+    targets = torch.tensor([trained.graph.index_of(one) for one in asked], device=trained.device)
+    return attended_rows(trained, targets, trained.sampler(targets, draw=draw, mode=mode))
 
 
 def _order(node: Tensor, path: Tensor, attention: Tensor) -> Tensor:
@@ -153,12 +140,12 @@ class _Asked:
     name: str
     log_odds: Callable[[Tensor], Tensor]
 
-    def effect(self, seen: Seen, group: Tensor, num_groups: int) -> Floats:
+    def effect(self, seen: AttendedRows, group: Tensor, num_groups: int) -> Float64s:
         """(G,) the log-odds less what they are without each group of rows."""
         effect = self.log_odds(seen.output[None]) - self.log_odds(seen.output_without(group, num_groups))
         return np.asarray(effect.cpu().numpy())
 
-    def answer(self, seen: Seen) -> Answer:
+    def answer(self, seen: AttendedRows) -> Answer:
         log_odds = self.log_odds(seen.output[None])
         return Answer(self.name, log_odds.sigmoid().item(), log_odds.item())
 
@@ -168,25 +155,27 @@ def _represented(output: Tensor) -> Tensor:
     return F.elu(output).flatten(1)
 
 
-def _log_odds(model: Model, logits: Tensor, number: int) -> Tensor:
-    """ln p / (1 - p) of one class, whether nodes have one each or any number."""
-    if model.task != "node classification":
+def _log_odds(trained: TrainedModel, logits: Tensor, number: int) -> Tensor:
+    """Return ln p / (1 - p) of one class, whether nodes have one each or any number."""
+    if trained.dataset.node_targets.multi_label:
         return logits[:, number]
     others = logits.clone()
     others[:, number] = -torch.inf
     return (logits[:, number] - others.logsumexp(1)).nan_to_num(posinf=CERTAIN)
 
 
-def _number_of(name: object, model: Model, what: str) -> int:
-    if name in model.names:
-        return model.names.index(str(name))
-    near = get_close_matches(str(name), model.names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(model.names)}."
+def _number_of(name: object, trained: TrainedModel, what: str) -> int:
+    if name in trained.names:
+        return trained.names.index(str(name))
+    near = get_close_matches(str(name), trained.names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(trained.names)}."
     raise GatasError(f"there is no {what} {name!r}.{hint}")
 
 
-def _explanation(view: View, seen: Seen, asked: _Asked | None, mode: Mode, other: Explanation | None = None) -> Explanation:
-    graph, path = view.graph, seen.path.cpu().numpy()
+def _explanation(
+    trained: TrainedModel, seen: AttendedRows, asked: _Asked | None, mode: Mode, other: Explanation | None = None
+) -> Explanation:
+    graph, path = trained.graph, seen.path.cpu().numpy()
     names = graph.relation_names
     step = np.where(path == 0, 0, path_length(path, len(names)))
     contributions = (seen.weights[..., None] * seen.values).cpu().numpy()
@@ -207,8 +196,8 @@ def _explanation(view: View, seen: Seen, asked: _Asked | None, mode: Mode, other
         answer=None if asked is None else asked.answer(seen),
         effect=None if asked is None else asked.effect(seen, torch.arange(len(path), device=seen.path.device), len(path)),
         paths=tuple(sorted(by_path, key=lambda part: -part.attention)),
-        depths=tuple(_parts(seen, asked, columns, step, _depth_names(view.model.transitions.setting.num_steps))),
-        depth_coefficients=view.sampler.depth_coefficients.double().cpu().numpy(),
+        depths=tuple(_parts(seen, asked, columns, step, _depth_names(trained.model.transitions.setting.num_steps))),
+        depth_coefficients=trained.sampler.depth_coefficients.double().cpu().numpy(),
         mode=mode,
         num_candidates=seen.num_candidates,
         coverage=seen.coverage,
@@ -220,10 +209,12 @@ def _depth_names(num_steps: int) -> list[str]:
     return ["itself", "1 step", *(f"{step} steps" for step in range(2, num_steps + 1))]
 
 
-def _parts(seen: Seen, asked: _Asked | None, columns: list[Floats], group: Ints, names: list[str]) -> list[Part]:
+def _parts(
+    seen: AttendedRows, asked: _Asked | None, columns: list[Float64s], group: Ints, names: list[str]
+) -> list[ExplanationPart]:
     """Sums over the rows of each group, and what all of them do together."""
     sums = [np.bincount(group, column, len(names)).tolist() for column in columns]
     counts = np.bincount(group, minlength=len(names)).tolist()
     place = torch.from_numpy(group).to(seen.path.device)
     effects = [None] * len(names) if asked is None else asked.effect(seen, place, len(names)).tolist()
-    return [Part(*values) for values in zip(names, counts, *sums, effects, strict=True)]
+    return [ExplanationPart(*values) for values in zip(names, counts, *sums, effects, strict=True)]

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gatas.graph.inputs import Ints
+from gatas.inference.prediction import SHOWN, html_table
 from gatas.sampling.sampler import Mode
 
-Floats = NDArray[np.float64]
+Float64s = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Part:
+class ExplanationPart:
     """Rows that have a path or a depth in common: sums over them, and the effect of them all."""
 
     name: str
@@ -36,7 +38,7 @@ class Part:
     effect: float | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """Why a node is represented as it is, and what that does to an answer; the row most attended to is the first.
 
@@ -51,14 +53,14 @@ class Explanation:
     path: tuple[str, ...]
     relations: tuple[tuple[str, ...], ...]  # of each row's path, first step first
     step: Ints  # (S,)
-    probability: Floats  # (S,)      P
-    weights: Floats  # (S, K)        α, adds up to 1
-    contributions: Floats  # (S, K, F'')   α d
+    probability: Float64s  # (S,)      P
+    weights: Float64s  # (S, K)        α, adds up to 1
+    contributions: Float64s  # (S, K, F'')   α d
     answer: Answer | None
-    effect: Floats | None  # (S,)
-    paths: tuple[Part, ...]  # the most attended to first
-    depths: tuple[Part, ...]  # from the node itself on
-    depth_coefficients: Floats  # (C + 1,)   q
+    effect: Float64s | None  # (S,)
+    paths: tuple[ExplanationPart, ...]  # the most attended to first
+    depths: tuple[ExplanationPart, ...]  # from the node itself on
+    depth_coefficients: Float64s  # (C + 1,)   q
     mode: Mode
     num_candidates: int  # that the rows were chosen from
     coverage: float  # P of the rows against P of all candidates
@@ -67,28 +69,40 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.neighbour)
 
+    def __repr__(self) -> str:
+        answer = "" if self.answer is None else f" {self.answer.name!r}, {self.answer.probability:.1%}"
+        link = "" if self.other is None else f" → {self.other.target!r}"
+        rows = ", ".join(f"{self.neighbour[k]!r} ({self.path[k]}) {self.attention[k]:.1%}" for k in range(min(3, len(self))))
+        return f"Explanation({self.target!r}{link}:{answer}; {len(self):,} rows, most attended to: {rows})"
+
+    def _repr_html_(self) -> str:
+        columns = ("neighbour", "path", "attention", "effect")
+        rows = [{name: row[name] for name in columns} for row in self.rows(SHOWN)]
+        parts = [] if self.other is None else [self.other._repr_html_()]
+        return "".join([html_table(pa.Table.from_pylist(rows), len(self)), *parts])
+
     @property
     def ends(self) -> tuple["Explanation", ...]:
         """This one; of a link both."""
         return (self,) if self.other is None else (self, self.other)
 
     @property
-    def attention(self) -> Floats:
+    def attention(self) -> Float64s:
         """(S,) α, the mean over heads; adds up to 1."""
         return np.asarray(self.weights.mean(1))
 
     @property
-    def output(self) -> Floats:
+    def output(self) -> Float64s:
         """(K, F'') what the heads give to σ."""
         return np.asarray(self.contributions.sum(0))
 
     @property
-    def share(self) -> Floats:
+    def share(self) -> Float64s:
         """(S,) of the output: the part of each contribution that lies along it. Adds up to 1; below 0 it works against it."""
         return shares_of(self.contributions)
 
     @property
-    def probability_without(self) -> Floats | None:
+    def probability_without(self) -> Float64s | None:
         """(S,) of the answer, with each row left out."""
         if self.answer is None or self.effect is None:
             return None
@@ -163,7 +177,7 @@ class Explanation:
         )
 
 
-def shares_of(contributions: Floats) -> Floats:
+def shares_of(contributions: Float64s) -> Float64s:
     """(S,) ⟨contribution, output⟩ / ⟨output, output⟩ over all heads; zeros where there is no output."""
     output = contributions.sum(0)
     along = np.einsum("skf,kf->s", contributions, output)

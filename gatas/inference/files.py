@@ -10,17 +10,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from gatas.errors import StoreError
 from gatas.files import atomic_file_with_checksum, reason
+from gatas.graph import Graph
+from gatas.graph.extended import ExtendedGraph
+from gatas.graph.inputs import Ints
+from gatas.inference.ids import ids_of, indices_of
+from gatas.inference.trained import TrainedModel
 from gatas.progress import ProgressCallback
 
 TABLES = (".parquet", ".csv", ".json")
+EMBEDDINGS = (".parquet", ".npy")
+FINGERPRINT = "gatas.model"
+"""Key of a Parquet file's schema under which the model's fingerprint is kept."""
 ROW_GROUP = 8192
 
 
 def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
-    """Before the work, not after it."""
+    """Refuse a file that cannot be written, before the work rather than after it."""
     if path.suffix.lower() not in suffixes:
         raise StoreError(f"{path} has an ending that is not known; expected {', '.join(suffixes[:-1])} or {suffixes[-1]}.")
     if path.is_dir():
@@ -39,15 +48,64 @@ def results_file(path: Path) -> Iterator[BinaryIO]:
         raise StoreError(f"{path} could not be written: {reason(error)}. Nothing was changed there.") from error
 
 
+def write_embeddings(trained: TrainedModel, path: Path, ids: Any, batch_size: int | None, progress: ProgressCallback) -> int:
+    """Write the representations of all nodes, or of some, as they are made; return their number.
+
+    A Parquet file has the columns `id`, `embedding` and `model`, the fingerprint. An .npy file has the rows alone, in the
+    order of `ids` or of all nodes, which the run folder's ids.parquet lists.
+    """
+    check_suffix(path, EMBEDDINGS)
+    nodes = np.arange(trained.graph.num_nodes) if ids is None else indices_of(trained.graph, ids)
+    rows = ((batch, trained.embed_indices(batch, batch_size)) for batch in trained.batches(nodes, batch_size))
+    if path.suffix.lower() == ".npy":
+        shape = (len(nodes), trained.embedding_size)
+        write_matrix(path, shape, counted((own for _, own in rows), len(nodes), progress))
+    else:
+        schema = embedding_schema(trained.graph, trained.embedding_size, trained.fingerprint)
+        tables = (embedding_table(trained.graph, batch, own, schema) for batch, own in rows)
+        write_tables(path, schema, counted(tables, len(nodes), progress))
+    return len(nodes)
+
+
+def write_predictions(trained: TrainedModel, path: Path, ids: Any, progress: ProgressCallback) -> int:
+    """Write the classes of all nodes, or of some, as they are made; return their number."""
+    check_suffix(path, TABLES)
+    nodes = np.arange(trained.graph.num_nodes) if ids is None else indices_of(trained.graph, ids)
+    tables = (trained.predict_indices(batch).table() for batch in trained.batches(nodes))
+    write_tables(path, trained.predict_indices(nodes[:0]).table().schema, counted(tables, len(nodes), progress))
+    return len(nodes)
+
+
+def embedding_schema(graph: Graph | ExtendedGraph, size: int, fingerprint: str) -> Any:
+    """Return the columns of a file of embeddings."""
+    fields = {
+        "id": ids_of(graph, np.zeros(1, np.int64)).type,
+        "embedding": pa.list_(pa.float32(), size),
+        "model": pa.dictionary(pa.int32(), pa.string()),
+    }
+    return pa.schema(fields, metadata={FINGERPRINT: fingerprint})
+
+
+def embedding_table(graph: Graph | ExtendedGraph, nodes: Ints, rows: NDArray[np.float32], schema: Any) -> Any:
+    """Return a batch of a file of embeddings."""
+    fingerprint = schema.metadata[FINGERPRINT.encode()].decode()
+    columns = [
+        ids_of(graph, nodes),
+        pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1]),
+        pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(nodes), np.int32)), [fingerprint]),
+    ]
+    return pa.table(columns, schema=schema)
+
+
 def write_tables(path: Path, schema: Any, tables: Iterable[Any]) -> None:
-    """Tables of one schema, one after another, in the format that the file's ending names."""
+    """Write tables of one schema, one after another, in the format that the file's ending names."""
     write = {".parquet": _write_parquet, ".csv": _write_csv, ".json": _write_json}[path.suffix.lower()]
     with results_file(path) as file:
         write(file, schema, tables)
 
 
 def write_matrix(path: Path, shape: tuple[int, int], parts: Iterable[Any]) -> None:
-    """Rows of float32 as an .npy file."""
+    """Write rows of float32 as an .npy file."""
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f4")), "fortran_order": False, "shape": shape}
     with results_file(path) as file:
         np.lib.format.write_array_header_1_0(file, header)

@@ -1,4 +1,4 @@
-"""From the ids and type names that users know to numbers, and back."""
+"""From the ids and type names that users know to indices and numbers, and back."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -13,23 +13,23 @@ from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 
 
-def nodes_of(graph: Graph | ExtendedGraph, ids: Any) -> Ints:
-    """The nodes with these ids: a list, an array, a column, or a single one."""
+def indices_of(graph: Graph | ExtendedGraph, ids: Any) -> Ints:
+    """Return the indices of nodes given by id: a list, an array, a column, or a single id."""
     wanted = listed(ids)
     if graph.node_ids is not None:
         return graph.node_ids.indices(wanted) if wanted else np.empty(0, np.int64)
     return np.array([graph.index_of(one) for one in wanted], np.int64)
 
 
-def names_of(graph: Graph | ExtendedGraph, nodes: Ints) -> Any:
-    """Their ids, as a column."""
+def ids_of(graph: Graph | ExtendedGraph, nodes: Ints) -> Any:
+    """Return the ids of nodes given by index, as an Arrow column."""
     if graph.node_ids is None:
         return pa.array(nodes, pa.int64())
     return pa.array(graph.node_ids.take(nodes), pa.int64() if graph.node_ids.are_integers else pa.string())
 
 
 def types_of(names: Sequence[str], given: Any, count: int, what: str) -> Ints:
-    """Numbers of `count` types, by name or by the number that is their name; one for all, or one for each."""
+    """Return numbers of `count` types given by name; one for all, or one for each."""
     wanted = [str(name) for name in listed(given)]
     wanted = wanted * count if len(wanted) == 1 else wanted
     if len(wanted) != count:
@@ -45,7 +45,7 @@ def types_of(names: Sequence[str], given: Any, count: int, what: str) -> Ints:
 
 
 def listed(values: Any) -> list[Any]:
-    """A list of what came; a single id is a list of one."""
+    """Return ids as a list; a single id is a list of one."""
     if isinstance(values, str | int | np.integer):
         return [values]
     for name in ("to_pylist", "tolist"):

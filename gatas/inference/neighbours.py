@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from gatas.errors import GatasError, StoreError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
-from gatas.inference.embed import FINGERPRINT, model_fingerprint
-from gatas.inference.ids import names_of, nodes_of
-from gatas.tasks import Model
+from gatas.inference.files import FINGERPRINT
+from gatas.inference.ids import ids_of, indices_of
+from gatas.inference.trained import TrainedModel
 
 Method = Literal["exact", "hnsw"]
 LINKS = 32
@@ -26,7 +26,7 @@ CHECKED = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Nearest:
+class NearestIds:
     """The nodes closest to one, closest first, with the cosine between them."""
 
     ids: Any  # a column
@@ -40,7 +40,7 @@ class Nearest:
 class NearestNodes:
     """An index over embeddings of all nodes: exact, or HNSW, which is quicker with millions and misses some.
 
-    >>> NearestNodes(model.graph, model.embed(range(model.graph.num_nodes))).nearest(17, top=10).ids
+    >>> NearestNodes(predictor.graph, predictor.embed_all()).nearest(17, top=10).ids
     """
 
     def __init__(self, graph: Graph, embeddings: NDArray[np.float32], method: Method = "exact") -> None:
@@ -53,20 +53,20 @@ class NearestNodes:
         self.directions = np.ascontiguousarray(embeddings / np.where(length > 0, length, 1), np.float32)
         self.index = self._built(method)
 
-    def nearest(self, name: Any, top: int = 10) -> Nearest:
+    def nearest(self, name: Any, top: int = 10) -> NearestIds:
         """The `top` nodes closest to one by its id; the node itself is left out."""
-        (node,) = nodes_of(self.graph, name)
+        (node,) = indices_of(self.graph, name)
         similarities, found = self._search(self.index, np.array([node]), top)
         there = found[0] >= 0  # HNSW may find fewer
-        return Nearest(names_of(self.graph, found[0][there]), similarities[0][there])
+        return NearestIds(ids_of(self.graph, found[0][there]), similarities[0][there])
 
-    def nearest_to(self, embedding: NDArray[np.float32], top: int = 10) -> Nearest:
+    def nearest_to(self, embedding: NDArray[np.float32], top: int = 10) -> NearestIds:
         """The `top` nodes closest to a representation, such as that of a node which is not in the graph."""
         direction = embedding / (float(np.linalg.norm(embedding)) or 1.0)
         asked = np.ascontiguousarray(direction[None], np.float32)
         similarities, found = self.index.search(asked, min(top, self.graph.num_nodes))
         there = found[0] >= 0
-        return Nearest(names_of(self.graph, found[0][there]), similarities[0][there])
+        return NearestIds(ids_of(self.graph, found[0][there]), similarities[0][there])
 
     @property
     def num_checked(self) -> int:
@@ -102,7 +102,7 @@ class NearestNodes:
         return similarities[others].reshape(shape), found[others].reshape(shape)
 
 
-def read_embeddings(path: str | Path, model: Model) -> NDArray[np.float32]:
+def read_embeddings(path: str | Path, trained: TrainedModel) -> NDArray[np.float32]:
     """Embeddings of all nodes from a Parquet file that `write_embeddings` wrote with this very model."""
     path = Path(path)
     try:
@@ -112,12 +112,12 @@ def read_embeddings(path: str | Path, model: Model) -> NDArray[np.float32]:
     except (OSError, KeyError, AttributeError, ValueError, pa.ArrowException) as error:
         raise StoreError(f"{path} could not be read as embeddings ({str(error).splitlines()[0]}).") from None
     made_by = (table.schema.metadata or {}).get(FINGERPRINT.encode(), b"").decode()
-    if made_by != (own := model_fingerprint(model)):
+    if made_by != (own := trained.fingerprint):
         what = f"by model {made_by[:12]}" if made_by else "by no model that it names"
         raise StoreError(f"{path} was written {what}, but this one is {own[:12]}. Write it again with `gatas embed`.")
-    nodes = nodes_of(model.graph, table["id"])
-    if len(nodes) != model.graph.num_nodes or len(np.unique(nodes)) != len(nodes):
-        raise StoreError(f"{path} has {len(nodes):,} of {model.graph.num_nodes:,} nodes. Write all with `gatas embed`.")
+    nodes = indices_of(trained.graph, table["id"])
+    if len(nodes) != trained.graph.num_nodes or len(np.unique(nodes)) != len(nodes):
+        raise StoreError(f"{path} has {len(nodes):,} of {trained.graph.num_nodes:,} nodes. Write all with `gatas embed`.")
     ordered = np.empty(rows.shape, np.float32)
     ordered[nodes] = rows
     return ordered

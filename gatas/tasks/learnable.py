@@ -6,8 +6,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from gatas.sampling.sampler import Mode
-
 
 class Learnable(nn.Module):
     """A model that the training loop can train. Its `forward` takes what its task puts into a batch.
@@ -21,11 +19,6 @@ class Learnable(nn.Module):
     """Whether a step has fixed shapes and never waits for the host, so that a CUDA graph can hold it."""
     randomness: Literal["error", "different"] = "error"
     """What vmap makes of torch's own generator: ours never use it, layers of others do."""
-
-    answer_mode: Mode = "sample"
-    """Which neighbours it looks at when asked, after training: as when it was measured."""
-    answer_draws: int = 1
-    """Over how many draws its answers are then averaged."""
 
     def reset(self, seed: int) -> None:
         """Draw all weights anew."""

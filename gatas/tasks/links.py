@@ -39,7 +39,6 @@ class LinkPredictor(Model):
     def __init__(self, dataset: Dataset, **settings: Any) -> None:
         super().__init__(dataset, **settings)
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
-        self.trained_on = dataset.splits.get("train")  # links that need not be predicted
 
     def _make_head(self) -> nn.Module:
         sizes = (self.encoder.output_size, len(self.names), self.config.pair_hidden_size)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError
+from gatas.files import RunningChecksum
 from gatas.nn import Encoder
 from gatas.nn.ablations import ABLATIONS
 from gatas.sampling import Neighbourhood, NeighbourSampler
@@ -21,10 +22,6 @@ from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.build import Walks
 from gatas.transitions.table import opened_for
-
-if TYPE_CHECKING:
-    from gatas.inference import Explanation, View
-    from gatas.inference.predict import Prediction
 
 EMBEDDING_SIZE = 50
 """R where nodes have no features."""
@@ -43,6 +40,8 @@ class Model(Learnable):
     """
 
     features: Tensor | None
+    drawn_seed: int
+    last_weights: str | None
 
     def __init__(
         self, dataset: Dataset, *, transitions: TransitionSource | None = None, seed: int = 0, **settings: Any
@@ -50,7 +49,6 @@ class Model(Learnable):
         super().__init__()
         self.config = checked(ModelConfig, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
-        self.task, self.origin, self.encoding = dataset.task, dataset.origin, dataset.encoding
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
         steps = self.ablation.transitions(self.config.num_steps)["num_steps"]
@@ -64,6 +62,7 @@ class Model(Learnable):
 
     def reset(self, seed: int) -> None:
         """Draw all weights anew, and begin with the first of the seed's noise."""
+        self.drawn_seed, self.last_weights = seed, None
         device = None if self.features is None else self.features.device
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -72,6 +71,27 @@ class Model(Learnable):
             self.encoder = Encoder(seed=seed, **self.ablation.encoder(**self._encoder_settings()))
             self.head = self._make_head()
         self.to(device)
+
+    def has_own_weights(self) -> bool:
+        """Whether weights are as they were drawn, or as the last `fit` left them, rather than set by a caller."""
+        now = self._weights_checksum()
+        if self.last_weights is not None:
+            return now == self.last_weights
+        before = {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
+        self.reset(self.drawn_seed)
+        drawn = self._weights_checksum()
+        self.load_state_dict(before)
+        return now == drawn
+
+    def remember_weights(self) -> None:
+        """Take the weights of now for those that `fit` left."""
+        self.last_weights = self._weights_checksum()
+
+    def _weights_checksum(self) -> str:
+        digest = RunningChecksum()
+        for _, parameter in sorted(self.named_parameters()):
+            digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
     def _transitions(self, dataset: Dataset, steps: int) -> TransitionSource:
         """A table in memory; of a store the one that it names, or rows that are made for each batch, ahead of it."""
@@ -128,38 +148,13 @@ class Model(Learnable):
         representations: Tensor = self.encoder(target, neighbourhood, self.features, window=window)
         return representations
 
-    def embed(self, ids: Any) -> NDArray[np.float32]:
-        """(n, K·F'') representations of nodes by their ids: the same for a node alone and among any others."""
-        from gatas.inference import embed
-
-        return embed(self, ids)
-
-    def embed_new(self, features: Any, edges: Any, **settings: Any) -> NDArray[np.float32]:
-        """(n, K·F'') of nodes that the model has never seen; see `gatas.inference.with_new_nodes`."""
-        from gatas.inference import embed_new
-
-        return embed_new(self, features, edges, **settings)
-
-    def with_new_nodes(self, features: Any, edges: Any, **settings: Any) -> "View":
-        """The model over its graph with nodes that it has never seen, to be asked as the model is.
-
-        >>> model.with_new_nodes(features, (["zoe"], ["knows"], ["ada"]), ids=["zoe"]).explain("zoe")
-        """
-        from gatas.inference import with_new_nodes
-
-        return with_new_nodes(self, features, edges, **settings)
-
-    def predict(self, ids: Any) -> "Prediction":
-        """Classes and their probabilities, of nodes by their ids."""
-        from gatas.inference import predict
-
-        return predict(self, ids)
-
-    def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
-        """(n,) probabilities of links between nodes by their ids; one type for all, or one for each."""
-        from gatas.inference import predict_links
-
-        return predict_links(self, sources, edge_types, targets)
+    def replace_transitions(self, transitions: TransitionSource) -> None:
+        """Take rows from another source, such as a table that was built meanwhile; weights stay."""
+        self.transitions = transitions
+        settings = {"late_decay": self.config.late_decay, **self.ablation.sampler()}
+        sampler = NeighbourSampler(transitions, self.config.sample_size, **settings).to(self.sampler.depth_logits.device)
+        sampler.load_state_dict(self.sampler.state_dict())
+        self.sampler = sampler
 
     def l2_share(self, name: str) -> float:
         """λ is over everything but e and, unless asked for, q̃."""
@@ -181,12 +176,6 @@ class Model(Learnable):
 
     def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
         return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
-
-    def explain(self, asked: int | str | tuple[int | str, str, int | str], **options: Any) -> "Explanation":
-        """What an answer rests on: of a node's id, or of a link (source, type, target); see `gatas.inference.explain`."""
-        from gatas.inference import explain
-
-        return explain(self, asked, **options)
 
 
 def _all_have_features(dataset: Dataset) -> bool:

@@ -2,9 +2,8 @@
 
 from gatas.training.config import Config, TrainingConfig, load_config
 from gatas.training.evaluation import evaluate
-from gatas.training.folder import load
-from gatas.training.loop import fit, fit_many
+from gatas.training.loop import fit_models
 from gatas.training.nadam import NAdam
-from gatas.training.run import Run, Runs
+from gatas.training.run import Runs, TrainedRun
 
-__all__ = ["Config", "NAdam", "Run", "Runs", "TrainingConfig", "evaluate", "fit", "fit_many", "load", "load_config"]
+__all__ = ["Config", "NAdam", "Runs", "TrainedRun", "TrainingConfig", "evaluate", "fit_models", "load_config"]

@@ -1,57 +1,120 @@
-"""The folder of a finished run: config, weights, metrics, history, ids and plots; and a model back from it."""
+"""The folder of a finished run, which holds all that answering needs: no table of the user's is read again.
+
+config.yaml          all settings                        weights.safetensors  the model's best weights
+data/                graph, node table and targets       metrics.json         what was measured; written last
+about.json           format, version, task, seed         history.jsonl        epoch by epoch
+ids.parquet          the id of each node index           *.png                plots
+checksums.json       the sha256 of every file here
+"""
 
 import json
 import math
-import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from matplotlib.figure import Figure
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from gatas import __version__
-from gatas.datasets import Dataset, LinkTargets, open_dataset
-from gatas.datasets.encoding import FORMAT as ENCODING_FORMAT
-from gatas.datasets.encoding import Encoding
-from gatas.errors import GatasError, GatasWarning, TrainingError
+from gatas.datasets import Dataset, LinkTargets
+from gatas.errors import StoreError, TrainingError
 from gatas.files import checksum_of, read_signed_json, signed_json, verify_checksums
 from gatas.graph.saved import graph_fingerprint
+from gatas.graph.storage import copy_store, verify_store
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
-from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import verify_checkpoints, write_whole, writing
-from gatas.training.config import TrainingConfig, load_config
-from gatas.training.plots import curve_plot, depth_plot
-from gatas.training.run import Run, Runs
+from gatas.training.config import Config, load_config
+from gatas.training.run import Runs, TrainedRun
 from gatas.transitions import TransitionSource
 
-ENCODING = "encoding.json"
-CHECKSUMS = "sums.json"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CHECKSUMS = "checksums.json"
+DATA = "data"
 ID_ROWS = 1 << 16
 """Ids that are written at once."""
-FORMAT = 1
-"""Of the folder; one that is read must have this or none, as those before it was written down."""
+FORMAT = 2
+"""Format 1 is that of gatas 0.1, whose folders do not hold their data."""
 
 
-def write_run(runs: list[Run], folder: Path) -> None:
-    """One run in the folder itself; several in folders of their own, with a summary above."""
+@dataclass(frozen=True)
+class StoredRun:
+    """A finished run in its folder."""
+
+    folder: Path
+    about: dict[str, Any]
+    weights: dict[str, Tensor]
+
+    @cached_property
+    def config(self) -> Config:
+        return load_config(self.folder / "config.yaml")
+
+    def open_data(self) -> Dataset:
+        """Map the data that the run was trained on."""
+        try:
+            dataset = Dataset.open(self.folder / DATA)
+        except StoreError as error:
+            raise TrainingError(f"the data of {self.folder} cannot be read: {error}") from None
+        return replace(dataset, name=self.about["data"], note=self.about["note"], origin=self.config.data)
+
+    def make_model(self, dataset: Dataset, transitions: TransitionSource | None = None) -> Model:
+        """Make the trained model over its data and, where they exist already, its transitions."""
+        kind = LinkPredictor if isinstance(dataset.targets, LinkTargets) else NodeClassifier
+        model = kind(dataset, transitions=transitions, seed=self.about["seed"], **self.config.model.model_dump())
+        try:
+            model.load_state_dict(self.weights)
+        except RuntimeError as error:
+            raise TrainingError(f"the weights in {self.folder} do not fit its config.yaml and data ({error}).") from None
+        return model.eval()
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Read what the folder of a finished run says of itself, and its weights; what is none is refused."""
+    if not folder.is_dir():
+        raise TrainingError(f"{folder} is not a folder; expected one that `gatas train` wrote.")
+    if several := sorted(folder.glob("seed-*")):
+        raise TrainingError(f"{folder} holds the runs of {len(several)} seeds. Give one of them, such as {several[0]}.")
+    try:
+        about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
+        _check_format(folder, about.get("format", 1))
+        weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
+        found = {name: about[name] for name in ("data", "note", "seed", "graph", "task", "names")}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
+    return StoredRun(folder, found, weights)
+
+
+def _check_format(folder: Path, written: Any) -> None:
+    if written == 1:
+        raise TrainingError(f"{folder} was written by gatas 0.1, whose runs do not hold their data. Train the model again.")
+    if written != FORMAT:
+        raise TrainingError(f"{folder} has format {written!r}; this version of gatas reads format {FORMAT}. Update gatas.")
+
+
+def write_run(runs: list[TrainedRun], folder: Path) -> None:
+    """Write one run in the folder itself; several in folders of their own, with a summary above."""
     if len(runs) == 1:
-        _write_one(runs[0], folder)
+        _write_one(runs[0], folder, None)
         return
+    first = folder / f"seed-{runs[0].seed}"
     for run in runs:
-        _write_one(run, folder / f"seed-{run.seed}")
+        own = folder / f"seed-{run.seed}"
+        _write_one(run, own, None if own == first else first / DATA)
     metrics = {"seeds": [run.seed for run in runs], **summary(Runs(runs))}
     _write_files(folder, {"config.yaml": runs[0].config.to_yaml().encode(), "metrics.json": _json(metrics)})
 
 
-def summary(runs: Runs) -> dict[str, Any]:
-    """Mean and standard deviation over seeds of every number that is measured."""
+def summary(runs: Runs[Any]) -> dict[str, Any]:
+    """Return mean and standard deviation over seeds of every number that is measured."""
     return {
         split: {
             name: {"mean": runs.mean(f"{split}.{name}"), "std": runs.std(f"{split}.{name}")}
@@ -63,11 +126,14 @@ def summary(runs: Runs) -> dict[str, Any]:
     }
 
 
-def _write_one(run: Run, folder: Path) -> None:
+def _write_one(run: TrainedRun, folder: Path, stored_data: Path | None) -> None:
+    from gatas.training.plots import curve_plot, depth_plot  # matplotlib: half a second that readers need not wait
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TrainingError(f"{folder} cannot be made ({error.strerror}). Choose another folder.") from None
+    _write_data(run.dataset, folder / DATA, stored_data)
     about = {
         "format": FORMAT,
         "gatas": __version__,
@@ -87,11 +153,22 @@ def _write_one(run: Run, folder: Path) -> None:
         "history.jsonl": "".join(json.dumps(entry) + "\n" for entry in run.history).encode(),
         "curve.png": _png(curve_plot(run)),
     }
-    if run.dataset.encoding is not None:
-        files[ENCODING] = _json(run.dataset.encoding.model_dump(mode="json"))
     if "depth" in run.history[-1]:
         files["depth.png"] = _png(depth_plot(run))
     _write_files(folder, {**files, "metrics.json": _json(run.metrics)})
+
+
+def _write_data(dataset: Dataset, folder: Path, stored: Path | None) -> None:
+    """Write the data; what lies in a store already is linked where the disk allows it, or else copied."""
+    try:
+        if stored is not None or dataset.store is not None:
+            copy_store(stored or dataset.store or folder, folder, overwrite=True)
+        else:
+            dataset.save(folder, overwrite=True)
+    except StoreError as error:
+        raise TrainingError(
+            f"{error} Nothing that was saved is lost: make room, or allow writing, and start again to go on from there."
+        ) from None
 
 
 def _write_files(folder: Path, files: dict[str, bytes]) -> None:
@@ -102,107 +179,28 @@ def _write_files(folder: Path, files: dict[str, bytes]) -> None:
     for name in others:
         write_whole(folder / name, files[name])
     checksums = {name: checksum_of(content) for name, content in files.items()}
-    write_whole(folder / CHECKSUMS, signed_json({"sums": checksums}))
+    write_whole(folder / CHECKSUMS, signed_json({"checksums": checksums}))
     write_whole(folder / last, files[last])
 
 
 def verify_run(folder: Path) -> None:
-    """Read every byte of a run's folder, of its checkpoints, and of the runs of several seeds in it."""
+    """Read every byte of a run's folder, of its data and checkpoints, and of the runs of several seeds in it."""
     verify_checkpoints(folder)
     if not folder.joinpath(CHECKSUMS).exists():
         raise TrainingError(
             f"{folder} has no {CHECKSUMS}: its run is not finished, or of an earlier version. The same `gatas train` command "
             "again goes on, and writes it."
         )
-    verify_checksums(folder, read_signed_json(folder / CHECKSUMS)["sums"])
-    for seed in sorted(folder.glob("seed-*")):
+    verify_checksums(folder, read_signed_json(folder / CHECKSUMS)["checksums"])
+    seeds = sorted(folder.glob("seed-*"))
+    if not seeds:
+        verify_store(folder / DATA)
+    for seed in seeds:
         verify_run(seed)
 
 
-def load(folder: str | Path, *, dataset: Dataset | None = None, data_dir: str | Path | None = None) -> Model:
-    """The model of a finished run. Its data is loaded by name or from its files, unless given; it must be that trained on."""
-    folder = Path(folder)
-    about, weights = read_run(folder)
-    return assembled(folder, about, weights, trained_on(folder, about, dataset, data_dir))
-
-
-def trained_on(
-    folder: Path, about: dict[str, Any], dataset: Dataset | None = None, data_dir: str | Path | None = None
-) -> Dataset:
-    """The data of a run, by name or from its files, unless it is given; what it was not trained on is refused."""
-    if dataset is None:
-        try:
-            with warnings.catch_warnings(action="ignore", category=GatasWarning):  # said when it was trained
-                dataset = open_dataset(load_config(folder / "config.yaml").data, data_dir)
-        except GatasError as error:
-            raise TrainingError(f"the data of {folder} is not at hand: {error} Or pass it as dataset.") from None
-    found = graph_fingerprint(dataset.graph)
-    if found != about["graph"]:
-        raise TrainingError(
-            f"{folder} was trained on another graph: {about['data']} with fingerprint {about['graph'][:12]}, but "
-            f"{dataset.name} has {found[:12]}. Give the data set that it was trained on."
-        )
-    return dataset
-
-
-def assembled(
-    folder: Path,
-    about: dict[str, Any],
-    weights: dict[str, Tensor],
-    dataset: Dataset,
-    transitions: TransitionSource | None = None,
-) -> Model:
-    """The model of a run over its data and, where they exist already, its transitions."""
-    config = load_config(folder / "config.yaml")
-    kind = LinkPredictor if isinstance(dataset.targets, LinkTargets) else NodeClassifier
-    model = kind(dataset, transitions=transitions, seed=about["seed"], **config.model.model_dump())
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        raise TrainingError(f"the weights in {folder} do not fit its config.yaml and {dataset.name} ({error}).") from None
-    model.encoding = _encoding(folder) or model.encoding
-    answer_as_measured(model, config.training)
-    return model.eval()
-
-
-def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What the folder of a finished run says of itself, and its weights; what is none is refused."""
-    if not folder.is_dir():
-        raise TrainingError(f"{folder} is not a folder; expected one that `gatas train` wrote.")
-    if several := sorted(folder.glob("seed-*")):
-        raise TrainingError(f"{folder} holds the runs of {len(several)} seeds. Give one of them, such as {several[0]}.")
-    try:
-        about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
-        if (written := about.get("format", FORMAT)) != FORMAT:
-            raise TrainingError(f"{folder} has format {written!r}; this version of gatas reads format {FORMAT}. Update gatas.")
-        weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
-        return {name: about[name] for name in ("data", "seed", "graph", "task", "names")}, weights
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-        raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
-
-
-def _encoding(folder: Path) -> Encoding | None:
-    """How columns of own tables became features; None where there are none, or the folder is older."""
-    path = folder / ENCODING
-    if not path.exists():
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if (written := content.get("format")) != ENCODING_FORMAT:
-            raise TrainingError(f"{path} has format {written!r}; this version of gatas reads {ENCODING_FORMAT}. Update gatas.")
-        return Encoding(**content)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise TrainingError(f"{path} could not be read ({str(error).splitlines()[0]}). Train the run again.") from None
-
-
-def answer_as_measured(model: Learnable, training: TrainingConfig) -> None:
-    """Asked for anything, the model looks at neighbours as in its evaluation."""
-    model.answer_mode = training.evaluation_mode
-    model.answer_draws = training.evaluation_draws if training.evaluation_mode == "sample" else 1
-
-
 def _ids(dataset: Dataset) -> bytes:
-    """Which node each number is."""
+    """Return a Parquet file with the id of each node index."""
     graph = dataset.graph
     schema = pa.schema({"node": pa.int64(), "id": pa.array([graph.id_of(0)]).type})
     buffer = BytesIO()
@@ -214,7 +212,7 @@ def _ids(dataset: Dataset) -> bytes:
     return buffer.getvalue()
 
 
-def _png(figure: Figure) -> bytes:
+def _png(figure: "Figure") -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, dpi=120, format="png")
     return buffer.getvalue()
@@ -225,7 +223,7 @@ def _json(content: Any) -> bytes:
 
 
 def _known(content: Any) -> Any:
-    """JSON has no NaN: what could not be measured is null."""
+    """Replace NaN, which JSON does not have, by null: what could not be measured."""
     if isinstance(content, dict):
         return {name: _known(value) for name, value in content.items()}
     return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -1,4 +1,4 @@
-"""`fit` trains a model, `fit_many` one for each of several seeds, in one program."""
+"""`fit_models`: the training loop, for one model or for one of each of several seeds in one program."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -10,79 +10,25 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, LinkTargets, open_dataset
+from gatas.datasets import Dataset, LinkTargets
 from gatas.errors import ConfigError, GatasError, TrainingError
 from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
-from gatas.tasks.config import checked
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
-from gatas.training.config import Config, DataConfig, TrainingConfig
-from gatas.training.folder import answer_as_measured, write_run
+from gatas.training.config import Config, TrainingConfig
+from gatas.training.folder import write_run
 from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
 from gatas.training.progress import reporting
-from gatas.training.run import Run, Runs
+from gatas.training.run import TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 
 Entry = dict[str, Any]
 Report = Callable[[Entry], None]
-
-
-def fit(
-    model: Model,
-    dataset: Dataset,
-    *,
-    seed: int = 0,
-    folder: str | Path | None = None,
-    device: str = "auto",
-    warm_start: bool = False,
-    report: Report | None = None,
-    progress: bool = False,
-    group: Group = ALONE,
-    **settings: Any,
-) -> Run:
-    """Train a model; its weights are then the best by validation data. `settings` are those of `TrainingConfig`.
-
-    A run is a function of data, settings and seed: weights are drawn anew from the seed, unless `warm_start` says to begin
-    with those there are. With a `folder` the run can be stopped at any moment and goes on where it was when called again.
-    `progress` shows how it gets on, on standard error. A `group` of several processes, each of which calls this with the
-    same arguments, is had from `gatas.scale.processes.together`.
-    """
-    data = dataset.origin or DataConfig(name=dataset.name)
-    config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
-    check_fits(model, dataset)
-    if not warm_start:
-        model.reset(seed)
-    given: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
-    (run,) = fit_models([model], dataset, config, [seed], **given)
-    return run
-
-
-def fit_many(
-    config: Config,
-    seeds: Sequence[int],
-    *,
-    dataset: Dataset | None = None,
-    data_dir: str | Path | None = None,
-    folder: str | Path | None = None,
-    device: str = "auto",
-    report: Report | None = None,
-    progress: bool = False,
-    group: Group = ALONE,
-) -> Runs:
-    """Train one model per seed, all in one program; each as `fit` would train it alone."""
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ConfigError(f"seeds are {list(seeds)}; expected one or more, all different.")
-    config = config.below(Path.cwd())  # the run's folder must find its files from anywhere
-    dataset = dataset or open_dataset(config.data, data_dir)
-    first = make_model(dataset, config, seeds[0])
-    others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
-    settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
-    return Runs(fit_models([first, *others], dataset, config, seeds, **settings))
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
@@ -103,7 +49,7 @@ def fit_models(
     progress: bool = False,
     limit: Limit | None = None,
     group: Group = ALONE,
-) -> list[Run]:
+) -> list[TrainedRun]:
     """Train models of one shape as they are, one for each seed, in one program. Those that a `limit` ends say so: `cut`."""
     seeds = list(seeds)
     learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device), group)
@@ -117,9 +63,8 @@ def fit_models(
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
             weights = learner.weights(number)
             models[number].load_state_dict(weights)
-            answer_as_measured(models[number], config.training)
             history = [entry_of(entry, number) for entry in session.history[: own["epochs"]]]
-            runs.append(Run(config, seed, own, history, models[number], dataset))
+            runs.append(TrainedRun(config, seed, own, history, models[number], dataset))
         if folder is not None and first:
             write_run(runs, Path(folder))
     return runs

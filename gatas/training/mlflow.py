@@ -52,7 +52,7 @@ class MlflowTracker:
         for number, run in enumerate(self.runs):
             self._log(run, {name: values[number] for name, values in columns.items()}, entry["epoch"])
 
-    def finish(self, runs: Runs) -> None:
+    def finish(self, runs: Runs[Any]) -> None:
         """Log what was measured in the end, and epochs from before a resumption."""
         for own, run in zip(runs, self.runs, strict=True):
             for entry in own.history:

@@ -5,14 +5,14 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from gatas.training.run import Run
+from gatas.training.run import TrainedRun
 
 COLOURS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0")
 
 TITLES = {"valid_micro_f1": "Micro-F1", "valid_roc_auc": "ROC-AUC"}
 
 
-def curve_plot(run: Run) -> Figure:
+def curve_plot(run: TrainedRun) -> Figure:
     """Loss and validation metric over epochs, with the epoch whose weights were kept."""
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     metric: str | None = next((name for name in run.history[-1] if name.startswith("valid_") and name != "valid_loss"), None)
@@ -35,13 +35,13 @@ def curve_plot(run: Run) -> Figure:
     return figure
 
 
-def _line(axes: Any, run: Run, epochs: list[int], name: str, label: str, colour: str) -> None:
+def _line(axes: Any, run: TrainedRun, epochs: list[int], name: str, label: str, colour: str) -> None:
     if name in run.history[-1]:
         marker = "o" if len(epochs) == 1 else None  # which has no line
         axes.plot(epochs, [entry[name] for entry in run.history], label=label, color=colour, linewidth=1.5, marker=marker)
 
 
-def depth_plot(run: Run) -> Figure:
+def depth_plot(run: TrainedRun) -> Figure:
     """The depth coefficients q over epochs, one band for each step."""
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""`Nearby`: rows of a grown graph, over no more of it than their walks can reach."""
+"""`Nearby`: rows of some nodes of a graph, over no more of it than their walks can reach."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ class Nearby:
     The nodes within reach are numbered anew in their order, so that sums run as over the whole graph: rows are the same bits.
     """
 
-    def __init__(self, graph: ExtendedGraph, setting: Setting) -> None:
+    def __init__(self, graph: Graph | ExtendedGraph, setting: Setting) -> None:
         self.graph = graph
         self.setting = replace(setting, num_nodes=graph.num_nodes, node_ids=None, graph_fingerprint="")
         self._whole: tuple[Builder, NDArray[np.float64]] | None = None
@@ -44,7 +44,7 @@ class Nearby:
     def _made(self, wanted: Ints) -> Rows:
         reached = None if self._whole is not None else self._within_reach(wanted)
         if reached is None:
-            self._whole = self._whole or self._ready(self.graph.joined())
+            self._whole = self._whole or self._ready(self.graph if isinstance(self.graph, Graph) else self.graph.joined())
             return self._rows(*self._whole, wanted)
         nodes, edges = reached
         source, target = np.searchsorted(nodes, edges.source), np.searchsorted(nodes, edges.target)

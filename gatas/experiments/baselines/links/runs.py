@@ -18,7 +18,7 @@ from gatas.tasks.config import checked
 from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.limit import Limit
 from gatas.training.loop import Entry, chosen_device, fit_models
-from gatas.training.run import Run
+from gatas.training.run import TrainedRun
 
 ENCODERS: dict[str, tuple[type[LinkPeer], Any]] = {
     "gcn-bilinear": (GCN, "bilinear"),
@@ -49,7 +49,7 @@ def fit_link_peer(
     report: Callable[[Entry], None] | None = None,
     limit: Limit | None = None,
     **settings: Any,
-) -> Run:
+) -> TrainedRun:
     """One run. Seeds are trained one after another: a step is over the whole graph, which leaves a GPU little room."""
     if name not in LINK_PEERS:
         raise ConfigError(f"there is no link peer {name!r}. Known: {', '.join(LINK_PEERS)}.")

@@ -1,0 +1,98 @@
+"""`fit` trains a model, `fit_many` one for each of several seeds in one program; both return runs with their predictors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gatas.datasets import DataConfig, Dataset, open_dataset
+from gatas.errors import ConfigError, TrainingError
+from gatas.inference.run import Run
+from gatas.tasks import Model
+from gatas.tasks.config import checked
+from gatas.training.config import Config, TrainingConfig
+from gatas.training.group import ALONE, Group
+from gatas.training.loop import Report, check_fits, fit_models, make_model
+from gatas.training.run import Runs
+
+
+def fit(
+    model: Model,
+    dataset: Dataset,
+    *,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    device: str = "auto",
+    warm_start: bool | None = None,
+    report: Report | None = None,
+    progress: bool = False,
+    group: Group = ALONE,
+    **settings: Any,
+) -> Run:
+    """Train a model; its weights are then the best by validation data.
+
+    A run is a function of data, settings and seed. With a folder it can be stopped at any moment, and goes on where it was
+    when called again.
+
+    Args:
+        model: The model to train.
+        dataset: The data it was made for.
+        seed: Weights, batches, draws and noise are a function of it.
+        folder: Where the run is saved, at its end and now and then.
+        device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
+        warm_start: True begins with the weights that the model has, False draws new ones from the seed. By default weights
+            are drawn from the seed, unless they were set by hand: then one of both must be asked for.
+        report: Called with the numbers of each epoch.
+        progress: Show progress on standard error.
+        group: Several processes that train together, from `gatas.scale.processes.together`; each calls this with the same
+            arguments.
+        settings: The settings of `TrainingConfig`, such as `epochs`, `batch_size` and `learning_rate`.
+    """
+    data = dataset.origin or DataConfig(name=dataset.name)
+    config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
+    check_fits(model, dataset)
+    if not warm_start:
+        if warm_start is None and not model.has_own_weights():
+            raise TrainingError(
+                "the model's weights are neither those it was made with nor those of an earlier fit: they were set by hand. "
+                "Pass warm_start=True to begin with them, or warm_start=False to draw new ones from the seed."
+            )
+        model.reset(seed)
+    given: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
+    (trained,) = fit_models([model], dataset, config, [seed], **given)
+    model.remember_weights()
+    return Run.of(trained)
+
+
+def fit_many(
+    config: Config,
+    seeds: Sequence[int],
+    *,
+    dataset: Dataset | None = None,
+    data_dir: str | Path | None = None,
+    folder: str | Path | None = None,
+    device: str = "auto",
+    report: Report | None = None,
+    progress: bool = False,
+    group: Group = ALONE,
+) -> Runs[Run]:
+    """Train one model per seed, all in one program; each as `fit` would train it alone.
+
+    Args:
+        config: Data, model and training.
+        seeds: One or more, all different.
+        dataset: The data, where it is at hand; else it is opened as the config says.
+        data_dir: Where named data sets are kept.
+        folder: Where runs are saved: one in the folder itself, several in folders of their own.
+        device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
+        report: Called with the numbers of each epoch.
+        progress: Show progress on standard error.
+        group: Several processes that train together.
+    """
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ConfigError(f"seeds are {list(seeds)}; expected one or more, all different.")
+    config = config.below(Path.cwd())  # the config in the run's folder must name its files from anywhere
+    dataset = dataset or open_dataset(config.data, data_dir)
+    first = make_model(dataset, config, seeds[0])
+    others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
+    settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
+    return Runs([Run.of(trained) for trained in fit_models([first, *others], dataset, config, seeds, **settings)])

@@ -1,0 +1,87 @@
+"""What a predictor returns: `Prediction` for classes of nodes, `LinkPrediction` for links."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+SHOWN = 10
+"""Rows that a notebook shows."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction:
+    """Classes of nodes, with their probabilities."""
+
+    ids: Any  # a column
+    names: tuple[str, ...]  # of the classes
+    probabilities: NDArray[np.float32]  # (n, classes); add up to 1, unless a node may have any number of classes
+    multi_label: bool
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The likeliest class of each node; with multiple labels, a list of those that are likelier than not."""
+        if not self.multi_label:
+            return [self.names[place] for place in self.probabilities.argmax(1)]
+        return [[self.names[place] for place in np.flatnonzero(row > 0.5)] for row in self.probabilities]
+
+    def table(self) -> Any:
+        """Return an Arrow table with the columns `id`, `class` or `classes`, and `p(…)` for each class."""
+        labels = pa.array(self.labels, pa.list_(pa.string()) if self.multi_label else pa.string())
+        columns = {"id": self.ids, "classes" if self.multi_label else "class": labels}
+        chances = {f"p({name})": pa.array(column) for name, column in zip(self.names, self.probabilities.T, strict=True)}
+        return pa.table({**columns, **chances})
+
+    def __repr__(self) -> str:
+        few = ", ".join(f"{one!r}: {label!r}" for one, label in zip(self.ids[:3].to_pylist(), self.labels[:3], strict=True))
+        return f"Prediction({len(self):,} nodes, {len(self.names)} classes; {few}{' …' if len(self) > 3 else ''})"
+
+    def _repr_html_(self) -> str:
+        columns = ["id", "classes" if self.multi_label else "class"]
+        return html_table(self.table().select(columns).slice(0, SHOWN), len(self))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkPrediction:
+    """Links that were asked for, or that are likely, with their probabilities."""
+
+    sources: Any  # columns of ids
+    edge_types: list[str]
+    targets: Any
+    probabilities: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def table(self) -> Any:
+        """Return an Arrow table with the columns `source`, `type`, `target` and `probability`."""
+        columns = {"source": self.sources, "type": pa.array(self.edge_types, pa.string()), "target": self.targets}
+        return pa.table({**columns, "probability": pa.array(self.probabilities)})
+
+    def __repr__(self) -> str:
+        rows = self.table().slice(0, 3).to_pylist()
+        few = ", ".join(f"{row['source']!r} {row['type']} {row['target']!r}: {row['probability']:.3f}" for row in rows)
+        return f"LinkPrediction({len(self):,} links; {few}{' …' if len(self) > 3 else ''})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table().slice(0, SHOWN), len(self))
+
+
+def html_table(table: Any, total: int) -> str:
+    """Return the rows of an Arrow table as HTML, with a note where there are more."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
+    rows = ("".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) for row in table.to_pylist())
+    more = f"<caption>{len(table):,} of {total:,} rows</caption>" if total > len(table) else ""
+    return f"<table>{more}<tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,170 @@
+"""`Predictor`: a trained model over a graph, the one thing that embeds, predicts, ranks, explains and takes new nodes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gatas.errors import GatasError, TooLargeError
+from gatas.graph import Graph
+from gatas.graph.inputs import Ints
+from gatas.inference.exact import ExactEncoder
+from gatas.inference.ids import ids_of, indices_of, types_of
+from gatas.inference.links import rank_targets, score_pairs
+from gatas.inference.new_nodes import EmbeddingRule, extended
+from gatas.inference.prediction import LinkPrediction, Prediction
+from gatas.inference.trained import TrainedModel, silent
+from gatas.progress import ProgressCallback
+from gatas.sampling.sampler import Mode
+from gatas.transitions import Nearby, Transitions
+
+if TYPE_CHECKING:
+    from gatas.inference.explanation import Explanation
+
+Id = int | str
+Link = tuple[Id, str, Id]
+
+
+class Predictor(TrainedModel):
+    """A trained model over the graph that it was trained on, or over that graph with new nodes.
+
+    `gatas.load(folder)` and `run.predictor` return one. Answers for some nodes compute the transitions of these nodes only,
+    and are the same for a node alone and among others.
+
+    >>> predictor = gatas.load("runs/digits")
+    >>> predictor.predict([42]).labels
+    ['1']
+    """
+
+    def __repr__(self) -> str:
+        return f"Predictor({self.task}: {', '.join(self.names[:5])}{' …' if len(self.names) > 5 else ''}; {self.graph!r})"
+
+    def to(self, device: str | torch.device) -> "Predictor":
+        """Move the model to a device."""
+        self.model.to(device)
+        self.exact = ExactEncoder(self.model)
+        return self
+
+    def prepare(self) -> "Predictor":
+        """Compute the transitions of all nodes once, if they fit in memory: each later answer is quicker."""
+        setting = self.model.transitions.setting
+        if isinstance(self.model.transitions, Nearby) and isinstance(self.graph, Graph):
+            try:
+                table = Transitions.build(
+                    self.graph, setting.num_steps, setting.kind, None, setting.max_candidates, max_degree=setting.max_degree
+                )
+            except TooLargeError:
+                return self
+            self.model.replace_transitions(table)
+            self.exact = ExactEncoder(self.model)
+        return self
+
+    def embed(self, ids: Any, *, batch_size: int | None = None) -> NDArray[np.float32]:
+        """(n, K·F'') representations of nodes given by id."""
+        return self.embed_indices(indices_of(self.graph, ids), batch_size)
+
+    def embed_all(self, *, progress: ProgressCallback = silent) -> NDArray[np.float32]:
+        """(N, K·F'') representations of all nodes, in node order."""
+        return self.embed_indices(np.arange(self.graph.num_nodes), progress=progress)
+
+    def predict(self, ids: Any, *, batch_size: int | None = None) -> Prediction:
+        """Classes of nodes given by id, with their probabilities."""
+        self.check_classifies()
+        return self.predict_indices(indices_of(self.graph, ids), batch_size)
+
+    def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
+        """(n,) probabilities of links between nodes given by id; one type for all, or one for each."""
+        return self.score_links(sources, edge_types, targets).probabilities
+
+    def score_links(
+        self, sources: Any, edge_types: Any, targets: Any, *, progress: ProgressCallback = silent
+    ) -> LinkPrediction:
+        """Score links between nodes given by id; what was asked for is in the result beside the probabilities."""
+        self.check_predicts_links()
+        source, target = indices_of(self.graph, sources), indices_of(self.graph, targets)
+        if len(source) != len(target):
+            raise GatasError(f"{len(source)} sources and {len(target)} targets were given. Give one of each per link.")
+        return self.score_indices(source, types_of(self.names, edge_types, len(source), "type of link"), target, progress)
+
+    def score_indices(self, source: Ints, edge_type: Ints, target: Ints, progress: ProgressCallback = silent) -> LinkPrediction:
+        """Score links between nodes given by index, of types given by number."""
+        return score_pairs(self, source, edge_type, target, progress)
+
+    def rank_links(
+        self, source: Any, edge_type: str | None = None, top: int = 10, *, progress: ProgressCallback = silent
+    ) -> LinkPrediction:
+        """Find the `top` likeliest links of a type from a node, or from each of several, likeliest first.
+
+        Links that are known, in the graph or from training, are left out, and so is a link of a node to itself.
+        """
+        self.check_predicts_links()
+        return rank_targets(self, source, self.link_type(edge_type), top, progress)
+
+    def explain(
+        self, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
+    ) -> "Explanation":
+        """Show what an answer rests on: which neighbours, over which typed paths, and what each does to it.
+
+        Args:
+            asked: The id of a node, or a link (source, type, target).
+            mode: Which neighbours are looked at; by default those that answers look at.
+            draw: Which of the drawn neighbourhoods; -1 is the one that a single draw answers by.
+            answer: Another class than the likeliest.
+        """
+        from gatas.inference.explain import explain
+
+        return explain(self, asked, mode=mode, draw=draw, answer=answer)
+
+    def with_new_nodes(
+        self,
+        features: Any,
+        edges: Any,
+        *,
+        ids: Any = None,
+        weights: Any = None,
+        embeddings: EmbeddingRule = "mean",
+        reverse: bool = True,
+    ) -> "Predictor":
+        """Return a predictor over the graph with nodes that the model has never seen. Nothing is retrained.
+
+        Args:
+            features: A row for each new node, None for a model without features. Where the model was trained on tables, rows
+                may be dicts of values by column (or an Arrow table): they are encoded as in training.
+            edges: Ids as (sources, edge types, targets), or (sources, targets) where there is one type. They may join new and
+                old nodes in any way.
+            ids: Ids of the new nodes; where ids are indices, by default those after the graph's last.
+            weights: Weights of the new edges, where the graph's edges have weights.
+            embeddings: What stands in for learned embeddings: the mean of the sampled neighbours', or zeros.
+            reverse: Add the inverse of each new edge, where the graph's edge types have inverses.
+
+        >>> predictor.with_new_nodes(features, (["zoe"], ["knows"], ["ada"]), ids=["zoe"]).explain("zoe")
+        """
+        graph, exact = extended(self, features, edges, ids, weights, embeddings, reverse)
+        return Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
+
+    def embed_new(self, features: Any, edges: Any, **settings: Any) -> NDArray[np.float32]:
+        """(n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""
+        predictor = self.with_new_nodes(features, edges, **settings)
+        return predictor.embed_indices(predictor.new_indices)
+
+    @property
+    def new_ids(self) -> list[Any]:
+        """Ids of new nodes."""
+        return list(ids_of(self.graph, self.new_indices).to_pylist())
+
+    def write_embeddings(
+        self, path: str | Path, ids: Any = None, *, batch_size: int | None = None, progress: ProgressCallback = silent
+    ) -> int:
+        """Write representations of all nodes, or of some, as Parquet or .npy, a batch at a time; return their number."""
+        from gatas.inference.files import write_embeddings
+
+        return write_embeddings(self, Path(path), ids, batch_size, progress)
+
+    def write_predictions(self, path: str | Path, ids: Any = None, *, progress: ProgressCallback = silent) -> int:
+        """Write classes of all nodes, or of some, as Parquet, CSV or JSON, a batch at a time; return their number."""
+        from gatas.inference.files import write_predictions
+
+        self.check_classifies()
+        return write_predictions(self, Path(path), ids, progress)

@@ -1,0 +1,22 @@
+"""`Run`: what `fit` returns: settings, metrics, history, and a predictor."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from gatas.inference.predictor import Predictor
+from gatas.training.run import TrainedRun
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(TrainedRun):
+    """A finished training, and a predictor over the data that it was trained on."""
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """Answers with the model's best weights, looking at neighbours as in its evaluation."""
+        training = self.config.training
+        return Predictor(self.model, self.dataset, mode=training.evaluation_mode, draws=training.evaluation_draws)
+
+    @classmethod
+    def of(cls, trained: TrainedRun) -> "Run":
+        return cls(trained.config, trained.seed, trained.metrics, trained.history, trained.model, trained.dataset)

@@ -1,0 +1,171 @@
+"""`TrainedModel`: a trained model over a graph, by node index: what all answers are computed from."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gatas.datasets import Dataset, LinkTargets
+from gatas.errors import GatasError
+from gatas.files import RunningChecksum
+from gatas.graph import Graph
+from gatas.graph.extended import ExtendedGraph
+from gatas.graph.inputs import Ints
+from gatas.graph.saved import graph_fingerprint
+from gatas.inference.exact import ExactEncoder
+from gatas.inference.ids import ids_of
+from gatas.inference.prediction import Prediction
+from gatas.progress import ProgressCallback
+from gatas.sampling import NeighbourSampler
+from gatas.sampling.sampler import Mode
+from gatas.tasks import Model
+from gatas.transitions.ahead import ReadAhead
+
+BATCH_SIZE, GPU_BATCH_SIZE = 256, 1024
+"""Nodes at a time. A GPU waits for the host to begin each operation, however little is in it."""
+COUNTERS = ("sampler.draws", "encoder.passes")
+"""State of a model that counts training steps; answers do not depend on it."""
+
+
+def silent(share: float) -> None:
+    """Take no notice of progress."""
+
+
+class TrainedModel:
+    """A trained model over the graph that it was trained on, or over that graph with new nodes.
+
+    Args:
+        model: The model.
+        dataset: The data that it was trained on.
+        mode: Which neighbours answers look at: `"sample"` draws them, `"top"` takes the likeliest, `"all"` takes all.
+        draws: Over how many drawn neighbourhoods answers are averaged.
+        graph: The graph with new nodes, if there are any.
+        exact: The encoder over that graph.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataset: Dataset,
+        *,
+        mode: Mode = "sample",
+        draws: int = 1,
+        graph: ExtendedGraph | None = None,
+        exact: ExactEncoder | None = None,
+    ) -> None:
+        self.model, self.dataset, self.mode = model, dataset, mode
+        self.draws = range(-1, -1 - (draws if mode == "sample" else 1), -1)  # below zero, as none that was trained on
+        self.graph: Graph | ExtendedGraph = graph or dataset.graph
+        self.exact = exact or ExactEncoder(model)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is told apart: classes of nodes, or types of link."""
+        return self.dataset.names
+
+    @property
+    def task(self) -> str:
+        """What is predicted, in words."""
+        return self.dataset.task
+
+    @property
+    def predicts_links(self) -> bool:
+        return isinstance(self.dataset.targets, LinkTargets)
+
+    @property
+    def embedding_size(self) -> int:
+        """Width of a representation: K·F''."""
+        return self.exact.size
+
+    @property
+    def num_features(self) -> int:
+        """Features that a new node must bring."""
+        return self.dataset.nodes.num_features
+
+    @property
+    def device(self) -> torch.device:
+        return self.exact.device
+
+    @property
+    def sampler(self) -> NeighbourSampler:
+        return self.exact.sampler
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that answers depend on: graph, features, settings and weights."""
+        model, mode = self.model, f"{self.mode} {len(self.draws)}"
+        digest = RunningChecksum()
+        digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
+        state = {**model.state_dict(), **({} if model.features is None else {"features": model.features})}
+        for name, tensor in sorted(state.items()):
+            if name not in COUNTERS:
+                digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+                content = tensor.detach().cpu().contiguous().numpy()
+                digest.update(content.reshape(-1).data.cast("B") if content.size else b"")
+        return digest.hexdigest()
+
+    def embed_indices(
+        self, nodes: Ints, batch_size: int | None = None, progress: ProgressCallback = silent
+    ) -> NDArray[np.float32]:
+        """(n, K·F'') representations of nodes given by index."""
+        found, done = [np.empty((0, self.embedding_size), np.float32)], 0
+        for batch in self.batches(nodes, batch_size):
+            mean = torch.stack([self.exact.represent(batch, self.mode, draw) for draw in self.draws]).mean(0)
+            found.append(mean.float().cpu().numpy())
+            done += len(batch)
+            progress(done / len(nodes))
+        return np.concatenate(found)
+
+    def predict_indices(self, nodes: Ints, batch_size: int | None = None) -> Prediction:
+        """Classes of nodes given by index, with their probabilities."""
+        multi_label, found = self.dataset.node_targets.multi_label, [np.empty((0, len(self.names)), np.float32)]
+        for batch in self.batches(nodes, batch_size):
+            seen = (self.exact.represent(batch, self.mode, draw) for draw in self.draws)
+            logits = torch.stack([self.exact.apply_head(one) for one in seen])
+            chances = logits.sigmoid() if multi_label else logits.softmax(-1)
+            found.append(chances.mean(0).float().cpu().numpy())
+        return Prediction(ids_of(self.graph, nodes), self.names, np.concatenate(found), multi_label)
+
+    @property
+    def new_indices(self) -> Ints:
+        """Indices of new nodes, which follow those of the nodes trained on."""
+        return np.arange(self.dataset.graph.num_nodes, self.graph.num_nodes)
+
+    def batches(self, nodes: Ints, batch_size: int | None = None) -> Iterator[Ints]:
+        """Give so many nodes at a time, in their order; where rows can be made ahead, those of the next are made meanwhile."""
+        size = batch_size or batch_size_on(self.device.type)
+        source = self.sampler.transitions
+        parts = [nodes[start : start + size] for start in range(0, len(nodes), size)]
+        for number, batch in enumerate(parts):
+            if isinstance(source, ReadAhead):
+                for upcoming in parts[number : number + 2]:
+                    source.ahead(upcoming)
+            yield batch
+
+    def link_type(self, name: str | None) -> str:
+        """Return the type of link that is meant: the named one, or the only one."""
+        if name is None and len(self.names) > 1:
+            raise GatasError(f"the type of link is missing; the model knows {', '.join(map(repr, self.names[:20]))}.")
+        return self.names[0] if name is None else name
+
+    def check_classifies(self) -> None:
+        """Refuse to give classes where the model predicts links."""
+        if self.predicts_links:
+            raise GatasError(
+                "the model predicts links, not classes of nodes. Ask for links: predict_links or rank_links, "
+                "`gatas predict RUN --pairs FILE` or `--source ID`."
+            )
+
+    def check_predicts_links(self) -> None:
+        """Refuse to give links where the model predicts classes."""
+        if not self.predicts_links:
+            raise GatasError(
+                "the model predicts classes of nodes, not links. Ask for classes: predict, or `gatas predict RUN`."
+            )
+
+
+def batch_size_on(device: str) -> int:
+    """Return how many nodes are represented at a time where no other number is asked for."""
+    return BATCH_SIZE if device == "cpu" else GPU_BATCH_SIZE
