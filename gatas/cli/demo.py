@@ -4,18 +4,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 
 from gatas.cli.explain import signed
 from gatas.cli.output import plain_table, print_table, stdout
 from gatas.cli.train import depth_of, readable_depth
 from gatas.cli.transitions import print_row
-from gatas.datasets import Dataset, load_dataset
-from gatas.transitions import Transitions
-from gatas.transitions.paths import path_name
 
 if TYPE_CHECKING:
+    from gatas.datasets import Dataset
     from gatas.training import Run
 
 NODE = 42
@@ -23,6 +20,8 @@ NODE = 42
 
 def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for pictures and models.")) -> None:
     """Learn digits and family relations on the embedded data, and show which neighbours the answers rest on."""
+    from gatas.datasets import load_dataset
+
     out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     started = perf_counter()
     digits, kinship = load_dataset("digits"), load_dataset("kinship")
@@ -39,8 +38,11 @@ def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for pictur
     )
 
 
-def show_neighbourhood(dataset: Dataset, out: Path) -> None:
+def show_neighbourhood(dataset: "Dataset", out: Path) -> None:
     """One node's candidates by transition probability, before anything is learned."""
+    import numpy as np
+
+    from gatas.transitions import Transitions
     from gatas.transitions.picture import draw_neighbourhood  # matplotlib: half a second that other commands need not wait
 
     row = (transitions := Transitions.build(dataset.graph, num_steps=3)).row(NODE)
@@ -50,7 +52,7 @@ def show_neighbourhood(dataset: Dataset, out: Path) -> None:
     draw_neighbourhood(dataset.graph, NODE, row, images, title).savefig(out / "neighbourhood.png", dpi=110)
 
 
-def trained(dataset: Dataset, out: Path, about: str) -> "Run":
+def trained(dataset: "Dataset", out: Path, about: str) -> "Run":
     """Train by the data set's recipe and save the run."""
     from gatas.experiments.recipes import recipe
     from gatas.training import fit_many
@@ -84,6 +86,7 @@ def explain_kinship(run: "Run") -> None:
     import torch
 
     from gatas.inference import attention, shares_by_path
+    from gatas.transitions.paths import path_name
 
     pairs, dataset = run.dataset.splits["test"], run.dataset
     table = plain_table("asked for", "typed path to the other", "attention#", "by P alone#")
@@ -97,6 +100,8 @@ def explain_kinship(run: "Run") -> None:
     print_table("How much attention goes to the right person, over which typed path (test links)", table)
 
 
-def image(dataset: Dataset, node: int) -> str:
+def image(dataset: "Dataset", node: int) -> str:
     """`image 42, a 1`."""
+    import numpy as np
+
     return f"image {node}, a {dataset.names[np.asarray(dataset.labels)[node]]}"

@@ -6,6 +6,7 @@ import typer
 
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.jobs import (
+    EngineChoice,
     EngineOption,
     GpusOption,
     JobOption,
@@ -29,7 +30,6 @@ from gatas.cli.runs import (
     refuse_with_engine,
 )
 from gatas.cli.verify import VerifyOption, verified
-from gatas.scale import EngineName
 
 
 def embed(
@@ -44,7 +44,7 @@ def embed(
     ),
     data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
-    engine: EngineName | None = EngineOption,
+    engine: EngineChoice | None = EngineOption,
     workers: int | None = WorkersOption,
     parts: int | None = PartsOption,
     job: Path | None = JobOption,

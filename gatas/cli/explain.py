@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
-from rich.table import Table
 
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.output import plain_table, print_json, print_table, stdout
@@ -22,6 +21,8 @@ from gatas.cli.runs import (
 from gatas.errors import GatasError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from gatas.inference import Explanation, Part
 
 FEW = 3
@@ -91,7 +92,7 @@ def print_end(end: "Explanation", top: int) -> None:
     stdout.print()
 
 
-def row_table(end: "Explanation", top: int) -> Table:
+def row_table(end: "Explanation", top: int) -> "Table":
     """The rows most attended to, and the sum of the others."""
     table = plain_table("neighbour", "typed path", "P#", "attention#", "share#", "effect#")
     for row in end.rows(top):
@@ -103,7 +104,7 @@ def row_table(end: "Explanation", top: int) -> Table:
     return table
 
 
-def part_table(what: str, parts: Sequence["Part"], hidden: int, depth: Sequence[float] = ()) -> Table:
+def part_table(what: str, parts: Sequence["Part"], hidden: int, depth: Sequence[float] = ()) -> "Table":
     """Sums over rows with a path or a depth in common; q beside depths."""
     table = plain_table(what, "rows#", *(["q#"] if depth else []), "P#", "attention#", "share#", "effect#")
     for k, part in enumerate(parts):

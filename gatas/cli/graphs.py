@@ -1,12 +1,14 @@
 """A graph named on the command line: a file, a saved folder, or a data set."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from gatas.datasets import NAMES, load_dataset, open_dataset
 from gatas.errors import GraphError
-from gatas.graph import Graph, read_graph
+
+if TYPE_CHECKING:
+    from gatas.graph import Graph
 
 NodesOption = typer.Option(None, "--nodes", help="Node table: id[, graph][, label][, split][, features…].")
 ColumnOption = typer.Option([], "--column", help="Name of a column in your file, as source=from or type=relation.")
@@ -26,8 +28,11 @@ def load_graph(
     inverse: bool,
     undirected: bool,
     data_dir: Path | None,
-) -> Graph:
+) -> "Graph":
     """Read the graph that was named."""
+    from gatas.datasets import NAMES, load_dataset, open_dataset  # numba and pyarrow: what no command's help need wait for
+    from gatas.graph import Graph, read_graph
+
     path, stored = Path(named), is_stored(named)
     known = not path.exists() and named in NAMES
     given = [flag for flag, value in (("--nodes", nodes), ("--column", columns), ("--node-column", node_columns),

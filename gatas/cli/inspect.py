@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,8 +18,10 @@ from gatas.cli.graphs import (
 )
 from gatas.cli.output import plain_table, print_json, print_table
 from gatas.errors import TransitionError
-from gatas.graph import Graph, Summary, summarise
-from gatas.transitions import Cost, estimate_cost, readable_bytes
+
+if TYPE_CHECKING:
+    from gatas.graph import Graph, Summary
+    from gatas.transitions import Cost
 
 
 def inspect(
@@ -34,6 +36,8 @@ def inspect(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show counts, degrees by type, components, oddities, and what its transitions would cost."""
+    from gatas.graph import summarise
+
     graph = load_graph(edges, nodes, column, node_column, header, inverse, undirected, data_dir)
     summary, costs = summarise(graph), {steps: _cost(graph, steps) for steps in (1, 2, 3)}
     if json:
@@ -43,7 +47,7 @@ def inspect(
         print_costs(costs)
 
 
-def print_summary(name: str, summary: Summary) -> None:
+def print_summary(name: str, summary: "Summary") -> None:
     """Counts, then degrees by type."""
     facts = plain_table("", "#")
     facts.show_header = False
@@ -72,8 +76,10 @@ def print_summary(name: str, summary: Summary) -> None:
     print_table("Degrees by type, of nodes that have any", degrees)
 
 
-def print_costs(costs: dict[int, Cost | None]) -> None:
+def print_costs(costs: "dict[int, Cost | None]") -> None:
     """Upper bounds for the transitions of every node."""
+    from gatas.transitions import readable_bytes
+
     table = plain_table("steps C#", "entries, at most#", "per node#", "memory, at most#")
     for steps, cost in costs.items():
         if cost is None:
@@ -84,12 +90,14 @@ def print_costs(costs: dict[int, Cost | None]) -> None:
     print_table("Transitions, if built", table)
 
 
-def _cost(graph: Graph, steps: int) -> Cost | None:
+def _cost(graph: "Graph", steps: int) -> "Cost | None":
+    from gatas.transitions import estimate_cost
+
     try:
         return estimate_cost(graph, steps)
     except TransitionError:
         return None
 
 
-def _as_json(cost: Cost | None) -> dict[str, Any] | None:
+def _as_json(cost: "Cost | None") -> dict[str, Any] | None:
     return None if cost is None else {"max_entries": cost.num_entries, "max_bytes": cost.num_bytes, "walks": cost.num_walks}

@@ -7,6 +7,7 @@ import typer
 
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.jobs import (
+    EngineChoice,
     EngineOption,
     GpusOption,
     JobOption,
@@ -32,8 +33,6 @@ from gatas.cli.runs import (
 )
 from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
-from gatas.graph.tables import ids_of
-from gatas.scale import EngineName
 
 if TYPE_CHECKING:
     from gatas.inference import Links, Prediction, View
@@ -59,7 +58,7 @@ def predict(
     new_embeddings: Rule = NewEmbeddingsOption,
     data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
-    engine: EngineName | None = EngineOption,
+    engine: EngineChoice | None = EngineOption,
     workers: int | None = WorkersOption,
     parts: int | None = PartsOption,
     job: Path | None = JobOption,
@@ -137,6 +136,7 @@ def print_classes(found: "Prediction") -> None:
 
 def scored(view: "View", pairs: Path, edge_type: str | None) -> "Links":
     """The links of a file, of the types it says or all of one."""
+    from gatas.graph.tables import ids_of
     from gatas.inference import score_pairs
     from gatas.inference.columns import read_links
 
