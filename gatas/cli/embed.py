@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.jobs import (
     EngineChoice,
     EngineOption,
@@ -54,8 +55,9 @@ def embed(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Write the representations of all nodes, of some, or of new ones, a batch at a time."""
-    from gatas.inference.embed import SUFFIXES, model_fingerprint, write_embeddings
-    from gatas.inference.files import check_suffix
+    with quick_imports():
+        from gatas.inference.embed import SUFFIXES, model_fingerprint, write_embeddings
+        from gatas.inference.files import check_suffix
 
     check_suffix(out, SUFFIXES)
     if verify:

@@ -6,6 +6,7 @@ from typing import Literal
 import typer
 
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.metrics import print_metrics
 from gatas.cli.output import print_json
 from gatas.cli.verify import VerifyOption, verified
@@ -22,7 +23,8 @@ def evaluate(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Load a run and measure it; what is not given is as it was in training."""
-    from gatas.training.evaluation import evaluate_run  # torch: seconds that other commands need not wait
+    with quick_imports():
+        from gatas.training.evaluation import evaluate_run  # torch: seconds that other commands need not wait
 
     if verify:
         verified(run)

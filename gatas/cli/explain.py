@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.output import plain_table, print_json, print_table, stdout
 from gatas.cli.runs import (
     DeviceOption,
@@ -51,7 +52,8 @@ def explain(
     """Show which neighbours, over which typed paths, an answer rests on, of nodes known or new."""
     if (node is None) == (link is None):
         raise GatasError("give the id of a node, or --link SOURCE TYPE TARGET.")
-    from gatas.inference.picture import save_pictures  # torch and matplotlib: seconds that other commands need not wait
+    with quick_imports():
+        from gatas.inference.picture import save_pictures  # torch and matplotlib: seconds that other commands need not wait
 
     view, _ = load_view(load_model(run, data_dir, device), None, new_nodes, new_edges, new_embeddings)
     explanation = view.explain(link or node or "", mode=mode, answer=answer)

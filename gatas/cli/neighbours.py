@@ -6,6 +6,7 @@ from typing import Literal
 import typer
 
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.cli.runs import DeviceOption, RunArgument, load_model
 
@@ -21,9 +22,10 @@ def neighbours(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Find the nodes whose representations are most alike, by the cosine between them."""
-    from gatas.inference.embed import embed_all
-    from gatas.inference.ids import nodes_of
-    from gatas.inference.neighbours import NearestNodes, faiss_or_refuse, read_embeddings
+    with quick_imports():
+        from gatas.inference.embed import embed_all
+        from gatas.inference.ids import nodes_of
+        from gatas.inference.neighbours import NearestNodes, faiss_or_refuse, read_embeddings
 
     faiss_or_refuse()
     model = load_model(run, data_dir, device)

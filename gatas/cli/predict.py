@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.jobs import (
     EngineChoice,
     EngineOption,
@@ -68,9 +69,10 @@ def predict(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead."""
-    from gatas.inference.columns import read_ids
-    from gatas.inference.files import TABLES, check_suffix
-    from gatas.tasks import LinkPredictor
+    with quick_imports():
+        from gatas.inference.columns import read_ids
+        from gatas.inference.files import TABLES, check_suffix
+        from gatas.tasks import LinkPredictor
 
     refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources)
     if ids and nodes is not None:

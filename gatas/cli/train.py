@@ -9,6 +9,7 @@ import typer
 
 from gatas.cli.configs import NamedArgument, SetOption, named_config
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.metrics import print_metrics
 from gatas.cli.output import print_json, stderr, stdout
 
@@ -35,9 +36,10 @@ def train(
 
     Started by `torchrun --nproc-per-node N -m gatas train ...`, N processes train together.
     """
-    from gatas.scale.processes import together  # torch: seconds that other commands need not wait
-    from gatas.training import fit_many
-    from gatas.training.mlflow import MlflowTracker
+    with quick_imports():
+        from gatas.scale.processes import together  # torch: seconds that other commands need not wait
+        from gatas.training import fit_many
+        from gatas.training.mlflow import MlflowTracker
 
     with together(device, timeout) as group:
         config, folder = named_config(named, settings), out or Path("runs") / Path(named).stem
