@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gatas.cli.compiling import compilation_said
 from gatas.cli.configs import NamedArgument, SetOption, named_config
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.importing import quick_imports
@@ -49,7 +50,7 @@ def train(
             tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
         given: Any = {"data_dir": data_dir, "folder": folder, "device": device, "progress": True, "group": group}
         try:
-            with tracking as tracker:
+            with tracking as tracker, compilation_said(device) if group.first else nullcontext():
                 runs = fit_many(config, numbers, report=tracker, **given)
                 if tracker is not None:
                     tracker.finish(runs)

@@ -21,7 +21,7 @@ def load() -> Dataset:
     nearest = _nearest(pixels)
     nodes = NodeTable(
         len(labels),
-        features=pixels / 16.0,
+        features=(pixels / 16.0).astype(np.float32),
         labels=labels,
         class_names=tuple("0123456789"),
         splits=_splits(labels),

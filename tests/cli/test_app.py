@@ -32,7 +32,7 @@ def test_the_line_in_the_help_is_the_first_of_the_command_itself(name):
     module, attribute = place.split(":")
     found = getattr(import_module(module), attribute)
     text = found.info.help if isinstance(found, typer.Typer) else found.__doc__
-    assert line == text.splitlines()[0]
+    assert text is not None and line == text.splitlines()[0]
 
 
 def test_every_command_says_what_it_does(gatas):
