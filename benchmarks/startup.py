@@ -138,7 +138,7 @@ def on_gpu(scratch: Path, repeat: int, device: str) -> list[Measured]:
 
 
 def trained_seconds(run: Path) -> float:
-    """Seconds of all epochs, by the run's history; the first, which also loads what it needs, is taken to be like the others."""
+    """Seconds of all epochs, by the run's history; the first, which also loads what it needs, is taken to be like others."""
     first, *others = (float(json.loads(line)["seconds"]) for line in (run / "history.jsonl").read_text().splitlines())
     return min(first, statistics.median(others or [first])) + sum(others)
 
