@@ -2,34 +2,110 @@
 
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from gatas import __version__
-from gatas.cli import (
-    compare,
-    configs,
-    demo,
-    embed,
-    evaluate,
-    explain,
-    generate,
-    ingest,
-    init,
-    inspect,
-    jobs,
-    neighbours,
-    predict,
-    report,
-    reproduce,
-    serve,
-    train,
-    transitions,
-    verify,
-)
-from gatas.cli.output import stderr
 from gatas.errors import GatasError, GatasWarning
+
+COMMANDS = {
+    "demo": (
+        "gatas.cli.demo:demo",
+        "Learn digits and family relations on the embedded data, and show which neighbours the answers rest on.",
+    ),
+    "inspect": (
+        "gatas.cli.inspect:inspect",
+        "Show counts, degrees by type, components, oddities, and what its transitions would cost.",
+    ),
+    "init": (
+        "gatas.cli.init:init",
+        "Look at your tables, ask what cannot be seen, and write a config for `gatas train`.",
+    ),
+    "generate": (
+        "gatas.cli.generate:generate",
+        "Generate a graph with hubs, edge types and classes, in bounded memory: for tests of scale.",
+    ),
+    "ingest": (
+        "gatas.cli.ingest:ingest",
+        "Sort, number and check edges on disk. The same command again goes on where it was stopped.",
+    ),
+    "reproduce": (
+        "gatas.cli.reproduce:reproduce",
+        "Run what stands behind a table of the paper, go on where it stopped, and print the table.",
+    ),
+    "compare": (
+        "gatas.cli.compare:compare",
+        "Train models on the same splits and seeds, go on where it stopped, and print a table for each data set.",
+    ),
+    "report": (
+        "gatas.cli.report:report",
+        "Make one HTML page of all results, which opens from disk, and the same as Markdown.",
+    ),
+    "train": (
+        "gatas.cli.train:train",
+        "Train, measure and draw. The same command again goes on where it was stopped.",
+    ),
+    "evaluate": (
+        "gatas.cli.evaluate:evaluate",
+        "Load a run and measure it; what is not given is as it was in training.",
+    ),
+    "embed": (
+        "gatas.cli.embed:embed",
+        "Write the representations of all nodes, of some, or of new ones, a batch at a time.",
+    ),
+    "predict": (
+        "gatas.cli.predict:predict",
+        "Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead.",
+    ),
+    "neighbours": (
+        "gatas.cli.neighbours:neighbours",
+        "Find the nodes whose representations are most alike, by the cosine between them.",
+    ),
+    "explain": (
+        "gatas.cli.explain:explain",
+        "Show which neighbours, over which typed paths, an answer rests on, of nodes known or new.",
+    ),
+    "serve": (
+        "gatas.cli.serve:serve",
+        "Answer over HTTP: embeddings, classes, links, explanations, nearest nodes. Logs go to standard error, as JSON lines.",
+    ),
+    "verify": (
+        "gatas.cli.verify:verify",
+        "Check the sums of all files: of stores, jobs, runs with their checkpoints, and results.",
+    ),
+    "transitions": ("gatas.cli.transitions:app", "Build typed transition probabilities, and look at them."),
+    "config": ("gatas.cli.configs:app", "Look at recipes and at settings."),
+    "jobs": ("gatas.cli.jobs:app", "Look at jobs in parts, and go on with them."),
+}
+"""For each command its function or its group of commands, and the first line of its help: what `gatas --help` needs to know
+without importing it."""
+
+LOOK: Any = {"no_args_is_help": True, "pretty_exceptions_enable": False, "add_completion": False, "rich_markup_mode": None}
+
+
+class ImportedWhenRun(TyperGroup):
+    """A group of commands, each a name and a line of help until it is run."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that was typed, and import it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else imported_command(name), rest
+
+
+def imported_command(name: str) -> Any:
+    """Import a command or a group of commands, with its arguments and options."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(import_module(module), attribute)
+    home = typer.Typer(**LOOK)
+    home.callback()(gatas)  # without one, a single command would be taken for the whole
+    if isinstance(found, typer.Typer):
+        home.add_typer(found, name=name)
+    else:
+        home.command(name)(found)
+    return typer.main.get_group(home).commands[name]
 
 
 def _version(asked: bool) -> None:
@@ -38,26 +114,13 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None)
-app.command()(demo.demo)
-app.command()(inspect.inspect)
-app.command()(init.init)
-app.command()(generate.generate)
-app.command()(ingest.ingest)
-app.command()(reproduce.reproduce)
-app.command()(compare.compare)
-app.command()(report.report)
-app.add_typer(transitions.app, name="transitions")
-app.add_typer(configs.app, name="config")
-app.add_typer(jobs.app, name="jobs")
-app.command()(train.train)
-app.command()(evaluate.evaluate)
-app.command()(embed.embed)
-app.command()(predict.predict)
-app.command()(neighbours.neighbours)
-app.command()(explain.explain)
-app.command()(serve.serve)
-app.command()(verify.verify)
+def _unknown_yet() -> None:
+    """Stand for a command that is not imported."""
+
+
+app = typer.Typer(cls=ImportedWhenRun, **LOOK)
+for _name, (_place, _help) in COMMANDS.items():
+    app.command(_name, help=_help)(_unknown_yet)
 
 
 @app.callback()
@@ -73,10 +136,16 @@ def run() -> None:
     try:
         app()
     except (GatasError, OSError) as error:
-        stderr.print(f"error: {error}", style="red", soft_wrap=True)
+        _say(f"error: {error}", "red")
         sys.exit(1)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
     if issubclass(category, GatasWarning):
-        stderr.print(f"warning: {message}", style="yellow", soft_wrap=True)
+        _say(f"warning: {message}", "yellow")
+
+
+def _say(line: str, style: str) -> None:
+    from gatas.cli.output import stderr  # rich: what a command's help need not wait for
+
+    stderr.print(line, style=style, soft_wrap=True)

@@ -4,25 +4,24 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 
 from gatas.cli.explain import signed
 from gatas.cli.output import plain_table, print_table, stdout
 from gatas.cli.train import depth_of, readable_depth
 from gatas.cli.transitions import print_row
-from gatas.datasets import Dataset, load_dataset
-from gatas.transitions import Transitions
-from gatas.transitions.paths import path_name
 
 if TYPE_CHECKING:
-    from gatas.training import Run
+    from gatas.datasets import Dataset
+    from gatas.inference import Run
 
 NODE = 42
 
 
 def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for pictures and models.")) -> None:
     """Learn digits and family relations on the embedded data, and show which neighbours the answers rest on."""
+    from gatas.datasets import load_dataset
+
     out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     started = perf_counter()
     digits, kinship = load_dataset("digits"), load_dataset("kinship")
@@ -39,8 +38,11 @@ def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for pictur
     )
 
 
-def show_neighbourhood(dataset: Dataset, out: Path) -> None:
+def show_neighbourhood(dataset: "Dataset", out: Path) -> None:
     """One node's candidates by transition probability, before anything is learned."""
+    import numpy as np
+
+    from gatas.transitions import Transitions
     from gatas.transitions.picture import draw_neighbourhood  # matplotlib: half a second that other commands need not wait
 
     row = (transitions := Transitions.build(dataset.graph, num_steps=3)).row(NODE)
@@ -50,10 +52,10 @@ def show_neighbourhood(dataset: Dataset, out: Path) -> None:
     draw_neighbourhood(dataset.graph, NODE, row, images, title).savefig(out / "neighbourhood.png", dpi=110)
 
 
-def trained(dataset: Dataset, out: Path, about: str) -> "Run":
+def trained(dataset: "Dataset", out: Path, about: str) -> "Run":
     """Train by the data set's recipe and save the run."""
     from gatas.experiments.recipes import recipe
-    from gatas.training import fit_many
+    from gatas.inference import fit_many
 
     stdout.print(f"{dataset.name}: {about}", style="bold", soft_wrap=True)
     started = perf_counter()
@@ -68,7 +70,7 @@ def explain_digit(run: "Run", out: Path) -> None:
     """The neighbours that one test image's class rests on."""
     from gatas.inference.picture import save_pictures
 
-    found = run.model.explain(NODE, mode="all")
+    found = run.predictor.explain(NODE, mode="all")
     assert found.answer is not None
     table = plain_table("neighbour", "typed path", "attention#", "effect#")
     for row in found.rows(5):
@@ -84,19 +86,20 @@ def explain_kinship(run: "Run") -> None:
     import torch
 
     from gatas.inference import attention, shares_by_path
+    from gatas.transitions.paths import path_name
 
     pairs, dataset = run.dataset.splits["test"], run.dataset
     table = plain_table("asked for", "typed path to the other", "attention#", "by P alone#")
     for kind, name in enumerate(dataset.names):
         true = (pairs.edge_type == kind) & (pairs.label == 1)
         source, other = (torch.tensor(column[true]) for column in (pairs.source, pairs.target))
-        shares = shares_by_path(attention(run.model, source), other)
+        shares = shares_by_path(attention(run.predictor, source), other)
         for place, (path, (share, prior)) in enumerate(list(shares.items())[:2]):
             names = (name if place == 0 else "", path_name(path, dataset.graph.relation_names))
             table.add_row(*names, f"{share:.2%}", f"{prior:.2%}")
     print_table("How much attention goes to the right person, over which typed path (test links)", table)
 
 
-def image(dataset: Dataset, node: int) -> str:
+def image(dataset: "Dataset", node: int) -> str:
     """`image 42, a 1`."""
     return f"image {node}, a {dataset.names[dataset.node_targets.labels[node]]}"

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import typer
 
-from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.jobs import (
+    EngineChoice,
     EngineOption,
     GpusOption,
     JobOption,
@@ -18,18 +19,16 @@ from gatas.cli.jobs import (
 from gatas.cli.output import print_json, progress_bar, stdout
 from gatas.cli.runs import (
     DeviceOption,
+    EmbeddingRule,
     FewNodesOption,
     NewEdgesOption,
     NewEmbeddingsOption,
     NewNodesOption,
-    Rule,
     RunArgument,
-    load_model,
-    load_view,
+    load_predictor,
     refuse_with_engine,
 )
 from gatas.cli.verify import VerifyOption, verified
-from gatas.scale import EngineName
 
 
 def embed(
@@ -38,13 +37,12 @@ def embed(
     nodes: Path | None = FewNodesOption,
     new_nodes: Path | None = NewNodesOption,
     new_edges: Path | None = NewEdgesOption,
-    new_embeddings: Rule = NewEmbeddingsOption,
+    new_embeddings: EmbeddingRule = NewEmbeddingsOption,
     batch_size: int | None = typer.Option(
         None, "--batch-size", min=1, help="Nodes at a time, 256 on a CPU, 1,024 on a GPU; changes memory, not vectors."
     ),
-    data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
-    engine: EngineName | None = EngineOption,
+    engine: EngineChoice | None = EngineOption,
     workers: int | None = WorkersOption,
     parts: int | None = PartsOption,
     job: Path | None = JobOption,
@@ -54,22 +52,22 @@ def embed(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Write the representations of all nodes, of some, or of new ones, a batch at a time."""
-    from gatas.inference.embed import SUFFIXES, model_fingerprint, write_embeddings
-    from gatas.inference.files import check_suffix
+    with quick_imports():
+        from gatas.inference.files import EMBEDDINGS, check_suffix
 
-    check_suffix(out, SUFFIXES)
+    check_suffix(out, EMBEDDINGS)
     if verify:
         verified(run)
     chosen = chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
         refuse_with_engine(nodes=nodes, new_nodes=new_nodes, new_edges=new_edges)
-        written = answer_all("embeddings", run, out, chosen, parts, job, data_dir, device, batch_size)
+        written = answer_all("embeddings", run, out, chosen, parts, job, device, batch_size)
         report(out, written["nodes"], written["size"], written["model"], json)
         return
-    view, ids = load_view(load_model(run, data_dir, device), nodes, new_nodes, new_edges, new_embeddings)
+    predictor, ids = load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
     with progress_bar("embeddings") as progress:
-        count = write_embeddings(view, out, ids, batch_size=batch_size, progress=progress)
-    report(out, count, view.model.encoder.output_size, model_fingerprint(view.model), json)
+        count = predictor.write_embeddings(out, ids, batch_size=batch_size, progress=progress)
+    report(out, count, predictor.embedding_size, predictor.fingerprint, json)
 
 
 def report(out: Path, count: int, size: int, fingerprint: str, json: bool) -> None:

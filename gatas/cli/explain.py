@@ -5,24 +5,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
-from rich.table import Table
 
-from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.output import plain_table, print_json, print_table, stdout
 from gatas.cli.runs import (
     DeviceOption,
+    EmbeddingRule,
     NewEdgesOption,
     NewEmbeddingsOption,
     NewNodesOption,
-    Rule,
     RunArgument,
-    load_model,
-    load_view,
+    load_predictor,
 )
 from gatas.errors import GatasError
 
 if TYPE_CHECKING:
-    from gatas.inference import Explanation, Part
+    from rich.table import Table
+
+    from gatas.inference import Explanation, ExplanationPart
 
 FEW = 3
 """Rows that are named for speaking most for an answer, and most against it."""
@@ -41,19 +41,19 @@ def explain(
     ),
     new_nodes: Path | None = NewNodesOption,
     new_edges: Path | None = NewEdgesOption,
-    new_embeddings: Rule = NewEmbeddingsOption,
+    new_embeddings: EmbeddingRule = NewEmbeddingsOption,
     out: Path | None = typer.Option(None, "--out", help="Folder for the picture; explanations/ in the run if not given."),
-    data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show which neighbours, over which typed paths, an answer rests on, of nodes known or new."""
     if (node is None) == (link is None):
         raise GatasError("give the id of a node, or --link SOURCE TYPE TARGET.")
-    from gatas.inference.picture import save_pictures  # torch and matplotlib: seconds that other commands need not wait
+    with quick_imports():
+        from gatas.inference.picture import save_pictures  # torch and matplotlib: seconds that other commands need not wait
 
-    view, _ = load_view(load_model(run, data_dir, device), None, new_nodes, new_edges, new_embeddings)
-    explanation = view.explain(link or node or "", mode=mode, answer=answer)
+    predictor, _ = load_predictor(run, device, None, new_nodes, new_edges, new_embeddings)
+    explanation = predictor.explain(link or node or "", mode=mode, answer=answer)
     folder = out or run / "explanations"
     folder.mkdir(parents=True, exist_ok=True)
     pictures = [str(path) for path in save_pictures(explanation, folder, 2 * top)]
@@ -91,7 +91,7 @@ def print_end(end: "Explanation", top: int) -> None:
     stdout.print()
 
 
-def row_table(end: "Explanation", top: int) -> Table:
+def row_table(end: "Explanation", top: int) -> "Table":
     """The rows most attended to, and the sum of the others."""
     table = plain_table("neighbour", "typed path", "P#", "attention#", "share#", "effect#")
     for row in end.rows(top):
@@ -103,7 +103,7 @@ def row_table(end: "Explanation", top: int) -> Table:
     return table
 
 
-def part_table(what: str, parts: Sequence["Part"], hidden: int, depth: Sequence[float] = ()) -> Table:
+def part_table(what: str, parts: Sequence["ExplanationPart"], hidden: int, depth: Sequence[float] = ()) -> "Table":
     """Sums over rows with a path or a depth in common; q beside depths."""
     table = plain_table(what, "rows#", *(["q#"] if depth else []), "P#", "attention#", "share#", "effect#")
     for k, part in enumerate(parts):

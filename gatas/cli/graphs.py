@@ -1,15 +1,15 @@
 """A graph named on the command line: a file, a saved folder, or a data set."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from gatas.datasets import NAMES, Dataset, load_dataset, open_dataset
-from gatas.datasets.saved import dataset_of
 from gatas.errors import GraphError
-from gatas.graph import Graph, read_graph
-from gatas.graph.saved import KINDS, graph_of
-from gatas.graph.storage import open_store
+
+if TYPE_CHECKING:
+    from gatas.datasets import Dataset
+    from gatas.graph import Graph
 
 NodesOption = typer.Option(None, "--nodes", help="Node table: id[, graph][, label][, split][, features…].")
 ColumnOption = typer.Option([], "--column", help="Name of a column in your file, as source=from or type=relation.")
@@ -29,8 +29,10 @@ def load_graph(
     inverse: bool,
     undirected: bool,
     data_dir: Path | None,
-) -> Graph:
+) -> "Graph":
     """Read the graph that was named."""
+    from gatas.datasets import Dataset
+
     named_data = load_named(named, nodes, columns, node_columns, header, inverse, undirected, data_dir)
     return named_data.graph if isinstance(named_data, Dataset) else named_data
 
@@ -44,8 +46,11 @@ def load_named(
     inverse: bool,
     undirected: bool,
     data_dir: Path | None,
-) -> Graph | Dataset:
+) -> "Graph | Dataset":
     """Read what was named: a data set where the name stands for one, else a graph."""
+    from gatas.datasets import NAMES, load_dataset, open_dataset  # numba and pyarrow: what no command's help need wait for
+    from gatas.graph import read_graph
+
     path, stored = Path(named), is_stored(named)
     known = not path.exists() and named in NAMES
     given = [flag for flag, value in (("--nodes", nodes), ("--column", columns), ("--node-column", node_columns),
@@ -73,8 +78,12 @@ def load_named(
     )
 
 
-def open_stored(path: Path) -> Graph | Dataset:
+def open_stored(path: Path) -> "Graph | Dataset":
     """Map a store: a data set, or a graph alone."""
+    from gatas.datasets.saved import dataset_of
+    from gatas.graph.saved import KINDS, graph_of
+    from gatas.graph.storage import open_store
+
     store = open_store(path, KINDS)
     return dataset_of(store) if store.parameters.get("task") is not None else graph_of(store)
 

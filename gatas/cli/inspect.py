@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,13 +18,12 @@ from gatas.cli.graphs import (
     load_named,
 )
 from gatas.cli.output import plain_table, print_json, print_table
-from gatas.datasets import Dataset, NodeTargets
-from gatas.datasets.node_columns import features_of, labels_of, splits_of
 from gatas.errors import TransitionError
-from gatas.graph import Graph, Summary, summarise
-from gatas.graph.reading import NODE_COLUMNS, codes_of
-from gatas.graph.tables import read_table
-from gatas.transitions import Cost, estimate_cost, readable_bytes
+
+if TYPE_CHECKING:
+    from gatas.datasets import Dataset
+    from gatas.graph import Graph, Summary
+    from gatas.transitions import Cost
 
 
 def inspect(
@@ -39,6 +38,9 @@ def inspect(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show counts, degrees by type, components, oddities, and what its transitions would cost."""
+    from gatas.datasets import Dataset
+    from gatas.graph import summarise
+
     named = load_named(edges, nodes, column, node_column, header, inverse, undirected, data_dir)
     graph = named.graph if isinstance(named, Dataset) else named
     facts = facts_of_dataset(named) if isinstance(named, Dataset) else facts_of_table(nodes, node_column)
@@ -61,8 +63,10 @@ class NodeFacts:
     splits: dict[str, int] = field(default_factory=dict)
 
 
-def facts_of_dataset(dataset: Dataset) -> NodeFacts:
+def facts_of_dataset(dataset: "Dataset") -> NodeFacts:
     """Count features, classes and splits of a data set."""
+    from gatas.datasets import NodeTargets
+
     classes = len(dataset.names) if isinstance(dataset.targets, NodeTargets) else 0
     splits = {name: len(rows) for name, rows in dataset.splits.items()}
     return NodeFacts(dataset.nodes.num_graphs, dataset.nodes.num_features, classes, splits)
@@ -70,6 +74,10 @@ def facts_of_dataset(dataset: Dataset) -> NodeFacts:
 
 def facts_of_table(nodes: Path | None, columns: list[str]) -> NodeFacts:
     """Count features, classes and splits of a node table; none where there is no table."""
+    from gatas.datasets.node_columns import features_of, labels_of, splits_of
+    from gatas.graph.reading import NODE_COLUMNS, codes_of
+    from gatas.graph.tables import read_table
+
     if nodes is None:
         return NodeFacts()
     table = read_table(nodes, ("id",), NODE_COLUMNS, column_names(columns), True)
@@ -79,7 +87,7 @@ def facts_of_table(nodes: Path | None, columns: list[str]) -> NodeFacts:
     return NodeFacts(graphs, 0 if features is None else features.shape[1], len(names), splits)
 
 
-def print_summary(name: str, summary: Summary, of_nodes: NodeFacts) -> None:
+def print_summary(name: str, summary: "Summary", of_nodes: NodeFacts) -> None:
     """Print counts, then degrees by type."""
     facts = plain_table("", "#")
     facts.show_header = False
@@ -108,8 +116,10 @@ def print_summary(name: str, summary: Summary, of_nodes: NodeFacts) -> None:
     print_table("Degrees by type, of nodes that have any", degrees)
 
 
-def print_costs(costs: dict[int, Cost | None]) -> None:
+def print_costs(costs: "dict[int, Cost | None]") -> None:
     """Upper bounds for the transitions of every node."""
+    from gatas.transitions import readable_bytes
+
     table = plain_table("steps C#", "entries, at most#", "per node#", "memory, at most#")
     for steps, cost in costs.items():
         if cost is None:
@@ -120,12 +130,14 @@ def print_costs(costs: dict[int, Cost | None]) -> None:
     print_table("Transitions, if built", table)
 
 
-def _cost(graph: Graph, steps: int) -> Cost | None:
+def _cost(graph: "Graph", steps: int) -> "Cost | None":
+    from gatas.transitions import estimate_cost
+
     try:
         return estimate_cost(graph, steps)
     except TransitionError:
         return None
 
 
-def _as_json(cost: Cost | None) -> dict[str, Any] | None:
+def _as_json(cost: "Cost | None") -> dict[str, Any] | None:
     return None if cost is None else {"max_entries": cost.num_entries, "max_bytes": cost.num_bytes, "walks": cost.num_walks}

@@ -4,19 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn
 
 from gatas.cli.output import plain_table, print_json, print_table, stderr, stdout
 from gatas.errors import ConfigError, JobError, StoreError
-from gatas.graph import Graph
-from gatas.graph.saved import graph_fingerprint
-from gatas.scale import Engine, EngineName, Job, JobProgress, JobTask, open_engine, run_job
-from gatas.scale.job import read_plan
-from gatas.scale.transitions import TransitionsTask
-from gatas.transitions.cost import readable_bytes, readable_seconds
+
+if TYPE_CHECKING:
+    from gatas.graph import Graph
+    from gatas.scale import Engine, Job, JobProgress, JobTask
 
 EngineOption = typer.Option(None, "--engine", help="Do it in parts: in this process, a pool of processes, or on Ray.")
 WorkersOption = typer.Option(None, "--workers", help="Parts at a time; as many as there are cores, if not given.")
@@ -26,7 +23,9 @@ RayAddressOption = typer.Option(None, "--ray-address", metavar="ADDRESS", help="
 GpusOption = typer.Option(0.0, "--gpus-per-worker", help="GPUs of each worker; 0.5 lets two share one.")
 SECONDS_BETWEEN_LINES = 5.0
 
-Chosen = AbstractContextManager[Engine]
+EngineChoice = Literal["serial", "pool", "ray"]
+"""The engines of `gatas.scale`, which takes too long to import for a command's help."""
+Chosen = AbstractContextManager["Engine"]
 
 app = typer.Typer(no_args_is_help=True, help="Look at jobs in parts, and go on with them.")
 
@@ -54,7 +53,7 @@ def show(
 @app.command()
 def resume(
     folder: Path = typer.Argument(help="Folder of a job."),
-    engine: EngineName = typer.Option("pool", "--engine", help="serial, pool or ray; need not be the one it began with."),
+    engine: EngineChoice = typer.Option("pool", "--engine", help="serial, pool or ray; need not be the one it began with."),
     workers: int | None = WorkersOption,
     threads: int | None = typer.Option(None, "--threads", help="Threads of each worker."),
     ray_address: str | None = RayAddressOption,
@@ -75,7 +74,7 @@ def resume(
 
 
 def chosen_engine(
-    engine: EngineName | None,
+    engine: EngineChoice | None,
     workers: int | None,
     parts: int | None,
     job: Path | None,
@@ -85,6 +84,8 @@ def chosen_engine(
 ) -> Chosen | None:
     """The engine that was asked for, if any: nothing of it runs yet."""
     if engine is not None:
+        from gatas.scale import open_engine
+
         settings: dict[str, Any] = {"threads": threads, "gpus_per_worker": gpus_per_worker, "ray_address": ray_address}
         return open_engine(engine, workers, **settings)
     given = {"workers": workers, "parts": parts, "job": job, "ray-address": ray_address, "gpus-per-worker": gpus_per_worker}
@@ -99,8 +100,11 @@ def job_folder(job: Path | None, out: Path) -> Path:
     return job or out.absolute().with_name(f".{out.name}.job")
 
 
-def kept_graph(graph: Graph, folder: Path) -> Path:
+def kept_graph(graph: "Graph", folder: Path) -> Path:
     """A graph that was read from files, as a store in a job's folder, from which workers map it."""
+    from gatas.graph import Graph
+    from gatas.graph.saved import graph_fingerprint
+
     stored = folder / "graph"
     if not stored.exists():
         graph.save(stored)
@@ -116,25 +120,25 @@ def answer_all(
     engine: Chosen,
     parts: int | None,
     job: Path | None,
-    data_dir: Path | None,
     device: str,
     batch_size: int | None = None,
 ) -> dict[str, Any]:
-    """What a run's model says of all nodes."""
-    from gatas.scale.answers import AnswersTask, check_classifies, store_data
+    """Write what a run's predictor says of all nodes."""
+    from gatas.scale.answers import AnswersTask, check_classifies
 
     if asked == "predictions":
         check_classifies(run)
     folder = job_folder(job, out)
-    stored = store_data(run, folder / "graph", data_dir)
-    task = AnswersTask(asked, str(run.resolve()), str(stored.resolve()), batch_size, device)
+    task = AnswersTask(asked, str(run.resolve()), batch_size, device)
     return do_job(task, folder, out, engine, parts, keep=job is not None, overwrite=True)
 
 
 def do_job(
-    task: JobTask, folder: Path, out: Path, engine: Chosen, parts: int | None, *, keep: bool, overwrite: bool
+    task: "JobTask", folder: Path, out: Path, engine: Chosen, parts: int | None, *, keep: bool, overwrite: bool
 ) -> dict[str, Any]:
     """Run it, while its progress is shown; an interrupted one says how to go on."""
+    from gatas.scale import run_job
+
     try:
         with engine as opened, job_progress(task.name) as report:
             return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
@@ -144,11 +148,13 @@ def do_job(
 
 
 @contextmanager
-def job_progress(what: str) -> Iterator[Callable[[JobProgress], None]]:
+def job_progress(what: str) -> Iterator[Callable[["JobProgress"], None]]:
     """A bar on a terminal that vanishes when done; elsewhere a line now and then."""
     if not stderr.is_terminal:
         yield Lines(what)
         return
+    from rich.progress import BarColumn, Progress, TextColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
     with Progress(*columns, console=stderr, transient=True) as bar:
         task = bar.add_task(what, total=1.0, words="planning")
@@ -161,23 +167,29 @@ class Lines:
     def __init__(self, what: str) -> None:
         self.what, self.said = what, 0.0
 
-    def __call__(self, state: JobProgress) -> None:
+    def __call__(self, state: "JobProgress") -> None:
         last = state.done + state.failed == state.total
         if last or not self.said or monotonic() - self.said >= SECONDS_BETWEEN_LINES:
             self.said = monotonic()
             stderr.print(f"{self.what}  {words_of(state)}", soft_wrap=True)
 
 
-def words_of(state: JobProgress) -> str:
+def words_of(state: "JobProgress") -> str:
     """`12 of 40 parts  1.5 MiB  0:12, left 0:30`."""
+    from gatas.transitions.cost import readable_bytes, readable_seconds
+
     failed = f", {state.failed} failed" if state.failed else ""
     left = "" if state.seconds_left is None or state.done == state.total else f", left {readable_seconds(state.seconds_left)}"
     times = f"{readable_seconds(state.seconds)}{left}"
     return f"{state.done:,} of {state.total:,} parts{failed}  {readable_bytes(state.num_bytes)}  {times}"
 
 
-def open_known(folder: Path) -> Job:
+def open_known(folder: Path) -> "Job":
     """The job in a folder, by its plan alone."""
+    from gatas.scale import Job
+    from gatas.scale.job import read_plan
+    from gatas.scale.transitions import TransitionsTask
+
     plan = read_plan(folder)
     settings = plan.parameter("settings")
     if plan.parameter("task") == TransitionsTask.name:
@@ -199,7 +211,7 @@ def failures(folder: Path) -> dict[tuple[int, int], str]:
     return {(entry["first"], entry["last"]): entry["error"] for entry in json.loads(path.read_text(encoding="utf-8"))}
 
 
-def state_of(job: Job, part: Any, failed: dict[tuple[int, int], str], verify: bool) -> dict[str, Any]:
+def state_of(job: "Job", part: Any, failed: dict[tuple[int, int], str], verify: bool) -> dict[str, Any]:
     """What is known of a part."""
     if not job.has(part):
         error = failed.get((part.first, part.last))

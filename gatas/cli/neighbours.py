@@ -5,9 +5,9 @@ from typing import Literal
 
 import typer
 
-from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
-from gatas.cli.runs import DeviceOption, RunArgument, load_model
+from gatas.cli.runs import DeviceOption, RunArgument, load_predictor
 
 
 def neighbours(
@@ -16,24 +16,23 @@ def neighbours(
     top: int = typer.Option(10, "--top", min=1, help="How many."),
     method: Literal["exact", "hnsw"] = typer.Option("exact", "--method", help="hnsw: quicker with millions, misses some."),
     embeddings: Path | None = typer.Option(None, "--embeddings", metavar="FILE", help="What `gatas embed` wrote, .parquet."),
-    data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Find the nodes whose representations are most alike, by the cosine between them."""
-    from gatas.inference.embed import embed_all
-    from gatas.inference.ids import nodes_of
-    from gatas.inference.neighbours import NearestNodes, faiss_or_refuse, read_embeddings
+    with quick_imports():
+        from gatas.inference.ids import indices_of
+        from gatas.inference.neighbours import NearestNodes, faiss_or_refuse, read_embeddings
 
     faiss_or_refuse()
-    model = load_model(run, data_dir, device)
-    nodes_of(model.graph, node)  # what is wrong with it, before the work
+    predictor, _ = load_predictor(run, device)
+    indices_of(predictor.graph, node)  # what is wrong with it, before the work
     if embeddings is None:
         with progress_bar("embeddings") as progress:
-            rows = embed_all(model, progress=progress)
+            rows = predictor.embed_all(progress=progress)
     else:
-        rows = read_embeddings(embeddings, model)
-    index = NearestNodes(model.graph, rows, method)
+        rows = read_embeddings(embeddings, predictor)
+    index = NearestNodes(predictor.dataset.graph, rows, method)
     found, recall = index.nearest(node, top), index.recall(top)
     if json:
         print_json({"node": node, "method": method, "recall": recall, "neighbours": found.table().to_pylist()})

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # what users name things may look like markup, and is shown as it is
 stdout = Console(markup=False, highlight=False)
@@ -20,15 +21,17 @@ def print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 
-def plain_table(*columns: str) -> Table:
+def plain_table(*columns: str) -> "Table":
     """A table without a frame; columns that end in `#` hold numbers."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:
         table.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left", overflow="fold")
     return table
 
 
-def print_table(title: str, table: Table) -> None:
+def print_table(title: str, table: "Table") -> None:
     """A bold line, the table, and an empty line."""
     stdout.print(title, style="bold")
     stdout.print(table)
@@ -38,6 +41,8 @@ def print_table(title: str, table: Table) -> None:
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
     """A bar on a terminal that vanishes when done; silent elsewhere."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
                TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:

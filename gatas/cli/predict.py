@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.jobs import (
+    EngineChoice,
     EngineOption,
     GpusOption,
     JobOption,
@@ -19,24 +20,21 @@ from gatas.cli.jobs import (
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stderr, stdout
 from gatas.cli.runs import (
     DeviceOption,
+    EmbeddingRule,
     FewNodesOption,
     NewEdgesOption,
     NewEmbeddingsOption,
     NewNodesOption,
-    Rule,
     RunArgument,
-    load_model,
-    load_view,
+    load_predictor,
     refuse_both,
     refuse_with_engine,
 )
 from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
-from gatas.graph.tables import ids_of
-from gatas.scale import EngineName
 
 if TYPE_CHECKING:
-    from gatas.inference import Links, Prediction, View
+    from gatas.inference import LinkPrediction, Prediction, Predictor
 
 SHOWN = 20
 """Rows that are printed where no file is asked for."""
@@ -56,10 +54,9 @@ def predict(
     top: int = typer.Option(10, "--top", min=1, help="How many links for each source; known ones are left out."),
     new_nodes: Path | None = NewNodesOption,
     new_edges: Path | None = NewEdgesOption,
-    new_embeddings: Rule = NewEmbeddingsOption,
-    data_dir: Path | None = DataDirOption,
+    new_embeddings: EmbeddingRule = NewEmbeddingsOption,
     device: str = DeviceOption,
-    engine: EngineName | None = EngineOption,
+    engine: EngineChoice | None = EngineOption,
     workers: int | None = WorkersOption,
     parts: int | None = PartsOption,
     job: Path | None = JobOption,
@@ -69,9 +66,9 @@ def predict(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead."""
-    from gatas.inference.columns import read_ids
-    from gatas.inference.files import TABLES, check_suffix
-    from gatas.tasks import LinkPredictor
+    with quick_imports():
+        from gatas.inference.columns import read_ids
+        from gatas.inference.files import TABLES, check_suffix
 
     refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources)
     if ids and nodes is not None:
@@ -87,83 +84,80 @@ def predict(
         )
         if out is None:
             raise ConfigError("--engine writes the classes of all nodes: say into which file, by --out.")
-        report(out, answer_all("predictions", run, out, chosen, parts, job, data_dir, device)["nodes"], json)
+        report(out, answer_all("predictions", run, out, chosen, parts, job, device)["nodes"], json)
         return
-    model = load_model(run, data_dir, device)
-    view, wanted = load_view(model, nodes, new_nodes, new_edges, new_embeddings)
-    if not isinstance(model, LinkPredictor):
+    predictor, wanted = load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
+    if not predictor.predicts_links:
         if pairs or source or sources or edge_type:
             raise ConfigError("the model predicts classes of nodes; --pairs, --source, --sources and --type are for links.")
-        classify(view, ids or wanted, out, json)
+        classify(predictor, ids or wanted, out, json)
     elif pairs is not None:
-        show(scored(view, pairs, edge_type), out, json)
+        show(scored(predictor, pairs, edge_type), out, json)
     else:
-        starts = list(source) or (wanted if sources is None else read_ids(model, sources))
+        starts = list(source) or (wanted if sources is None else read_ids(predictor.dataset, sources))
         if ids or not starts:
             raise ConfigError("the model predicts links. Give --pairs FILE, or --source ID with --type T and --top K.")
-        show(likeliest(view, starts, edge_type, top), out, json)
+        show(ranked(predictor, starts, edge_type, top), out, json)
 
 
-def classify(view: "View", ids: list[Any] | None, out: Path | None, json: bool) -> None:
-    """Of nodes by their ids, or of all."""
-    from gatas.inference import predict, write_predictions
-    from gatas.inference.ids import names_of
-    from gatas.inference.view import all_nodes
+def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, json: bool) -> None:
+    """Print or write the classes of nodes given by id, or of all."""
+    import numpy as np
 
-    if out is None:
-        few = all_nodes(view.graph)[: None if json else SHOWN]
-        found = predict(view, names_of(view.graph, few) if ids is None else ids)
-        if json:
-            print_json(found.table().to_pylist())
-            return
-        print_classes(found)
-        if ids is None and view.graph.num_nodes > SHOWN:
-            stderr.print(f"{SHOWN} of {view.graph.num_nodes:,} nodes; --out FILE writes them all")
+    if out is not None:
+        with progress_bar("predictions") as progress:
+            count = predictor.write_predictions(out, ids, progress=progress)
+        report(out, count, json)
         return
-    with progress_bar("predictions") as progress:
-        count = write_predictions(view, out, ids, progress=progress)
-    report(out, count, json)
+    num_nodes = predictor.graph.num_nodes
+    few = np.arange(num_nodes if json else min(SHOWN, num_nodes))
+    found = predictor.predict_indices(few) if ids is None else predictor.predict(ids)
+    if json:
+        print_json(found.table().to_pylist())
+        return
+    print_classes(found)
+    if ids is None and num_nodes > SHOWN:
+        stderr.print(f"{SHOWN} of {num_nodes:,} nodes; --out FILE writes them all")
 
 
 def print_classes(found: "Prediction") -> None:
     """The likeliest classes, however many there are."""
-    table = plain_table("id", "classes" if found.several else "class", "likeliest")
+    table = plain_table("id", "classes" if found.multi_label else "class", "likeliest")
     for name, label, row in zip(found.ids.to_pylist(), found.labels, found.probabilities, strict=True):
         best = (-row).argsort(kind="stable")[:LIKELIEST]
         likeliest = ", ".join(f"{found.names[place]} {row[place]:.3f}" for place in best)
-        table.add_row(str(name), ", ".join(label) if found.several else label, likeliest)
+        table.add_row(str(name), ", ".join(label) if found.multi_label else label, likeliest)
     print_table(f"Classes of {len(found):,} nodes", table)
 
 
-def scored(view: "View", pairs: Path, edge_type: str | None) -> "Links":
-    """The links of a file, of the types it says or all of one."""
-    from gatas.inference import score_pairs
-    from gatas.inference.columns import read_links
+def scored(predictor: "Predictor", pairs: Path, edge_type: str | None) -> "LinkPrediction":
+    """Score the links of a file, of the types it says or all of one."""
+    from gatas.graph.tables import ids_of
+    from gatas.inference.columns import read_edge_table
 
-    table = read_links(view.model, pairs, ("type",))
+    table = read_edge_table(predictor.dataset, pairs, ("type",))
     if "type" in table.columns and edge_type is not None:
         raise ConfigError(f"{pairs} says each link's type, and --type came too. Give one of them.")
-    types = ids_of(table, "type") if "type" in table.columns else only_type(view, edge_type)
+    types = ids_of(table, "type") if "type" in table.columns else only_type(predictor, edge_type)
     with progress_bar("links") as progress:
-        return score_pairs(view, ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
+        return predictor.score_links(ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
 
 
-def likeliest(view: "View", sources: list[Any], edge_type: str | None, top: int) -> "Links":
-    from gatas.inference import likeliest_targets
-
+def ranked(predictor: "Predictor", sources: list[Any], edge_type: str | None, top: int) -> "LinkPrediction":
+    """Find the likeliest links from some nodes."""
     with progress_bar("links") as progress:
-        return likeliest_targets(view, sources, only_type(view, edge_type), top, progress=progress)
+        return predictor.rank_links(sources, only_type(predictor, edge_type), top, progress=progress)
 
 
-def only_type(view: "View", edge_type: str | None) -> str:
-    """What was asked for, or the only type there is."""
-    names = view.model.names
+def only_type(predictor: "Predictor", edge_type: str | None) -> str:
+    """Return what was asked for, or the only type there is."""
+    names = predictor.names
     if edge_type is None and len(names) > 1:
         raise ConfigError(f"--type is missing; the model knows links of the types {', '.join(map(repr, names))}.")
     return names[0] if edge_type is None else edge_type
 
 
-def show(found: "Links", out: Path | None, json: bool) -> None:
+def show(found: "LinkPrediction", out: Path | None, json: bool) -> None:
     """Into a file, or as JSON, or as a table to read."""
     from gatas.inference.files import write_tables
 

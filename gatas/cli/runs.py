@@ -8,8 +8,7 @@ import typer
 from gatas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gatas.inference import View
-    from gatas.tasks import Model
+    from gatas.inference import Predictor
 
 RunArgument = typer.Argument(metavar="RUN", help="Folder that `gatas train` wrote, of one seed.")
 FewNodesOption = typer.Option(None, "--nodes", metavar="FILE", help="Only the nodes in this table's column of ids.")
@@ -20,35 +19,31 @@ NewEdgesOption = typer.Option(None, "--new-edges", metavar="FILE", help="Their e
 NewEmbeddingsOption = typer.Option("mean", "--new-embeddings", help="In place of learned ones: neighbours' mean, or zeros.")
 DeviceOption = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one.")
 
-Rule = Literal["mean", "zeros"]
+EmbeddingRule = Literal["mean", "zeros"]
 
 
-def load_model(run: Path, data_dir: Path | None, device: str) -> "Model":
-    """The model of a run, on a device."""
-    from gatas.training import load  # torch: seconds that other commands need not wait
-    from gatas.training.loop import chosen_device
+def load_predictor(
+    run: Path,
+    device: str,
+    nodes: Path | None = None,
+    new_nodes: Path | None = None,
+    new_edges: Path | None = None,
+    rule: EmbeddingRule = "mean",
+) -> "tuple[Predictor, list[Any] | None]":
+    """Load a run's predictor, and the ids it is asked for: given, or new, or None for all."""
+    from gatas.inference.columns import read_ids, read_new_nodes
+    from gatas.inference.loading import load  # torch: seconds that other commands need not wait
 
-    where = chosen_device(device)
-    return load(run, data_dir=data_dir).to(where)
-
-
-def load_view(
-    model: "Model", nodes: Path | None, new_nodes: Path | None, new_edges: Path | None, rule: Rule
-) -> "tuple[View, list[Any] | None]":
-    """What the model is asked about, and the ids it is asked for: given, or new, or None for all."""
-    from gatas.inference import View, read_new_nodes
-    from gatas.inference.columns import read_ids
-    from gatas.inference.new_nodes import ids_of_new
-
-    ids = None if nodes is None else read_ids(model, nodes)
+    predictor = load(run, device=device)
+    ids = None if nodes is None else read_ids(predictor.dataset, nodes)
     if new_nodes is None and new_edges is None:
-        return View(model), ids
-    view = read_new_nodes(model, new_nodes, new_edges, embeddings=rule)
-    return view, ids_of_new(view) if ids is None else ids
+        return predictor, ids
+    extended = predictor.with_new_nodes(**read_new_nodes(predictor.dataset, new_nodes, new_edges), embeddings=rule)
+    return extended, extended.new_ids if ids is None else ids
 
 
 def refuse_with_engine(**given: Any) -> None:
-    """Engines are for all nodes."""
+    """Refuse options that choose nodes beside --engine, which is for all nodes."""
     for name, value in given.items():
         if value:
             said = "ids" if name == "ids" else f"--{name.replace('_', '-')}"
@@ -56,7 +51,7 @@ def refuse_with_engine(**given: Any) -> None:
 
 
 def refuse_both(**given: Any) -> None:
-    """Of these options at most one may be given."""
+    """Refuse more than one of these options."""
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if len(names) > 1:
         raise ConfigError(f"{' and '.join(names)} were given; expected one of them.")

@@ -8,7 +8,6 @@ from typing import Literal
 
 import typer
 
-from gatas.cli.graphs import DataDirOption
 from gatas.cli.output import stdout
 from gatas.cli.runs import DeviceOption, RunArgument
 from gatas.cli.verify import VerifyOption, verified
@@ -29,7 +28,6 @@ def serve(
     seconds: float = typer.Option(30.0, "--seconds", help="For one request."),
     notice_seconds: float = typer.Option(0.0, "--notice-seconds", help="From SIGTERM on still listening, but not ready."),
     grace_seconds: float = typer.Option(30.0, "--grace-seconds", help="For requests in progress at the end."),
-    data_dir: Path | None = DataDirOption,
     device: str = DeviceOption,
     verify: bool = VerifyOption,
 ) -> None:
@@ -54,7 +52,7 @@ def serve(
         verified(run)
     read_run(run)  # what is no run is said before anything listens
     log_to(sys.stderr)
-    serve(settings, partial(load_served, run, data_dir, device, neighbours), _say)
+    serve(settings, partial(load_served, run, device, neighbours), _say)
 
 
 def _say(address: str) -> None:

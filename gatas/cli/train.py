@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gatas.cli.compiling import compilation_said
 from gatas.cli.configs import NamedArgument, SetOption, named_config
 from gatas.cli.graphs import DataDirOption
+from gatas.cli.importing import quick_imports
 from gatas.cli.metrics import print_metrics
 from gatas.cli.output import print_json, stderr, stdout
 
 if TYPE_CHECKING:
+    from gatas.inference import Run
     from gatas.training import Runs
 
 
@@ -35,9 +38,10 @@ def train(
 
     Started by `torchrun --nproc-per-node N -m gatas train ...`, N processes train together.
     """
-    from gatas.scale.processes import together  # torch: seconds that other commands need not wait
-    from gatas.training import fit_many
-    from gatas.training.mlflow import MlflowTracker
+    with quick_imports():
+        from gatas.inference.fitting import fit_many
+        from gatas.scale.processes import together  # torch: seconds that other commands need not wait
+        from gatas.training.mlflow import MlflowTracker
 
     with together(device, timeout) as group:
         config, folder = named_config(named, settings), out or Path("runs") / Path(named).stem
@@ -47,7 +51,7 @@ def train(
             tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
         given: Any = {"data_dir": data_dir, "folder": folder, "device": device, "progress": True, "group": group}
         try:
-            with tracking as tracker:
+            with tracking as tracker, compilation_said(device) if group.first else nullcontext():
                 runs = fit_many(config, numbers, report=tracker, **given)
                 if tracker is not None:
                     tracker.finish(runs)
@@ -63,7 +67,7 @@ def train(
         print_runs(runs, folder)
 
 
-def print_runs(runs: "Runs", folder: Path) -> None:
+def print_runs(runs: "Runs[Run]", folder: Path) -> None:
     """Metrics, depth, and where the rest is."""
     epochs = ", ".join(f"{run.metrics['best_epoch'] + 1} of {run.metrics['epochs']}" for run in runs)
     split = next((split for split in ("test", "valid") if split in runs[0].metrics), None)
@@ -75,7 +79,7 @@ def print_runs(runs: "Runs", folder: Path) -> None:
     stdout.print(f"Model, metrics and history: {folder}\nPlots: {where / 'curve.png'}, {where / 'depth.png'}", soft_wrap=True)
 
 
-def depth_of(runs: "Runs") -> list[float]:
+def depth_of(runs: "Runs[Run]") -> list[float]:
     """q, the mean over seeds."""
     depths = [run.model.sampler.depth_coefficients.tolist() for run in runs]
     return [fmean(of_step) for of_step in zip(*depths, strict=True)]
@@ -87,7 +91,7 @@ def readable_depth(depth: list[float]) -> str:
     return ", ".join(f"{name} {share:.2f}" for name, share in zip(names, depth, strict=False))
 
 
-def as_json(runs: "Runs", folder: Path) -> dict[str, Any]:
+def as_json(runs: "Runs[Run]", folder: Path) -> dict[str, Any]:
     """The same as data."""
     from gatas.training.folder import summary
 

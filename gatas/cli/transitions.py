@@ -1,9 +1,8 @@
 """`gatas transitions`: build a store of typed transitions, and look into it."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import typer
 
 from gatas.cli.graphs import (
@@ -18,6 +17,7 @@ from gatas.cli.graphs import (
     load_graph,
 )
 from gatas.cli.jobs import (
+    EngineChoice,
     EngineOption,
     GpusOption,
     JobOption,
@@ -32,14 +32,11 @@ from gatas.cli.jobs import (
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.cli.verify import verified
 from gatas.errors import StoreError, TransitionError
-from gatas.graph.ids import as_integer
-from gatas.scale import EngineName
-from gatas.scale.transitions import TransitionsTask
-from gatas.transitions import Row, Transitions, readable_bytes
-from gatas.transitions.build import Kind, Walks, check_settings
-from gatas.transitions.cost import Caps
-from gatas.transitions.paths import path_name, path_relations
-from gatas.transitions.table import Setting
+
+if TYPE_CHECKING:
+    from gatas.transitions import Row
+    from gatas.transitions.cost import Caps
+    from gatas.transitions.table import Setting
 
 app = typer.Typer(no_args_is_help=True, help="Build typed transition probabilities, and look at them.")
 
@@ -49,7 +46,9 @@ def build(
     edges: str = typer.Argument(help="Edge file (.parquet, .csv, .tsv, also .gz), saved graph folder, or data set name."),
     out: Path = typer.Option(..., "--out", help="Folder to write; must not exist."),
     steps: int = typer.Option(3, "--steps", help="C: longest path considered."),
-    kind: Kind = typer.Option("walk", "--kind", help="walk: the paper's probabilities; count: shortest walks counted."),
+    kind: Literal["walk", "count"] = typer.Option(
+        "walk", "--kind", help="walk: the paper's probabilities; count: shortest walks counted."
+    ),
     max_candidates: str | None = typer.Option(
         None, "--max-candidates", help="Keep the likeliest per node and step; 64,256: a number for each step."
     ),
@@ -57,7 +56,7 @@ def build(
     threads: int | None = typer.Option(None, "--threads", help="Threads, of each worker; all cores if not given."),
     device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
-    engine: EngineName | None = EngineOption,
+    engine: EngineChoice | None = EngineOption,
     workers: int | None = WorkersOption,
     parts: int | None = PartsOption,
     job: Path | None = JobOption,
@@ -74,6 +73,10 @@ def build(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Compute the transitions of every node and store them."""
+    from gatas.scale.transitions import TransitionsTask
+    from gatas.transitions import Transitions
+    from gatas.transitions.build import Walks, check_settings
+
     begun = (engine or job) is not None and job_folder(job, out).joinpath("plan").exists()  # which knows its own result
     if out.exists() and not overwrite and not begun:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
@@ -98,7 +101,7 @@ def build(
     report(out, table.num_rows, table.num_entries, table.num_bytes, json)
 
 
-def given_caps(text: str | None) -> Caps:
+def given_caps(text: str | None) -> "Caps":
     """`256`, or `64,256` with a number for each step."""
     if text is None:
         return None
@@ -113,6 +116,8 @@ def given_caps(text: str | None) -> Caps:
 
 def report(out: Path, rows: int, entries: int, num_bytes: int, json: bool) -> None:
     """What a store holds."""
+    from gatas.transitions import readable_bytes
+
     if json:
         print_json({"folder": str(out), "rows": rows, "entries": entries, "bytes": num_bytes})
     else:
@@ -128,6 +133,8 @@ def show(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show one node's candidates: neighbour, typed path, step, probability."""
+    from gatas.transitions import Transitions
+
     table = Transitions.open(store, verify=verify)
     row = table.row(find_node(table.setting, node))
     if json:
@@ -136,8 +143,10 @@ def show(
         print_row(table.setting, node, row, top)
 
 
-def find_node(setting: Setting, name: str) -> int:
+def find_node(setting: "Setting", name: str) -> int:
     """The node with this id."""
+    from gatas.graph.ids import as_integer
+
     if setting.node_ids is not None:
         return int(setting.node_ids.indices([name])[0])
     number = as_integer(name)
@@ -146,8 +155,10 @@ def find_node(setting: Setting, name: str) -> int:
     return number
 
 
-def print_row(setting: Setting, node: str, row: Row, top: int) -> None:
+def print_row(setting: "Setting", node: str, row: "Row", top: int) -> None:
     """The likeliest candidates of each step."""
+    from gatas.transitions.paths import path_name
+
     table = plain_table("step#", "neighbour", "typed path", "probability#")
     for step in range(setting.num_steps + 1):
         entries = likeliest(row, step, top)
@@ -164,20 +175,22 @@ def print_row(setting: Setting, node: str, row: Row, top: int) -> None:
     print_table(f"Candidates of {node}", table)
 
 
-def likeliest(row: Row, step: int, top: int) -> Any:
+def likeliest(row: "Row", step: int, top: int) -> Any:
     """Positions of a step's entries, the likeliest first."""
-    here = np.flatnonzero(row.step == step)
-    order = here[np.argsort(-row.probability[here], kind="stable")]
+    here = (row.step == step).nonzero()[0]
+    order = here[(-row.probability[here]).argsort(kind="stable")]
     return order[:top] if top else order
 
 
-def name_of(setting: Setting, node: int) -> int | str:
+def name_of(setting: "Setting", node: int) -> int | str:
     """The id a user knows the node by."""
     return node if setting.node_ids is None else setting.node_ids[node]
 
 
-def as_json(setting: Setting, row: Row, top: int) -> dict[str, Any]:
+def as_json(setting: "Setting", row: "Row", top: int) -> dict[str, Any]:
     """The same as data."""
+    from gatas.transitions.paths import path_relations
+
     entries = [
         {
             "step": step,

@@ -18,9 +18,10 @@ from pydantic import ValidationError
 from gatas.datasets import Dataset, open_dataset
 from gatas.errors import TrainingError
 from gatas.experiments.recipes import recipe
+from gatas.inference import fit_many
 from gatas.training.checkpoint import write_whole
 from gatas.training.config import Config
-from gatas.training.loop import Entry, chosen_device, fit_many
+from gatas.training.loop import Entry, chosen_device
 from gatas.training.run import TrainedRun
 
 PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torchmetrics", "torch-geometric")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from gatas.graph.graph import Graph
 
@@ -64,6 +63,8 @@ def summarise(graph: Graph) -> Summary:
 
 def components(graph: Graph) -> NDArray[np.int32]:
     """The weakly connected component of each node."""
+    from scipy.sparse.csgraph import connected_components  # with scipy.linalg, which nothing else here needs
+
     ones = np.ones(graph.num_edges, np.int8)
     adjacency = sparse.csr_array((ones, graph.neighbour, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
     component: NDArray[np.int32] = connected_components(adjacency, directed=True, connection="weak")[1]

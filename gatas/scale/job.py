@@ -56,6 +56,10 @@ class JobTask(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def data(self) -> Path:
+        """The store of the graph that all parts are computed from."""
+
     def identity(self) -> dict[str, Any]:
         """All that parts depend on, without places."""
 
@@ -148,8 +152,7 @@ def open_job(
     if num_parts is not None and num_parts != len(plan.array("cuts")) - 1:
         found = len(plan.array("cuts")) - 1
         raise JobError(f"{folder} is cut into {found} parts, not {num_parts}. Leave --parts out, or choose another folder.")
-    if (graph := plan.parameter("settings").get("graph")) is not None:
-        open_store(Path(graph), KINDS, verify=True)
+    open_store(task.data, KINDS, verify=True)
     job = Job(folder, task, key, plan)
     remove_damaged(job)
     return job

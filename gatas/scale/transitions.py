@@ -41,6 +41,10 @@ class TransitionsTask:
 
     name = "transitions"
 
+    @property
+    def data(self) -> Path:
+        return Path(self.graph)
+
     def identity(self) -> dict[str, Any]:
         return {
             "task": self.name,

@@ -22,7 +22,7 @@ class Class(BaseModel):
 class Classes(BaseModel):
     model: str
     classes: list[str]
-    several: bool = Field(description="Whether a node may have any number of classes")
+    multi_label: bool = Field(description="Whether a node may have any number of classes")
     predictions: list[Class]
 
 

@@ -190,18 +190,19 @@ def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[Exception | Non
 
 def _about(desk: Desk) -> answers.About:
     served = desk.current()
-    model = served.model
+    predictor = served.predictor
+    graph = predictor.dataset.graph
     return answers.About(
         model=served.fingerprint,
         gatas=__version__,
-        task=model.task,
-        names=list(model.names),
-        num_nodes=model.graph.num_nodes,
-        num_edges=model.graph.num_edges,
-        edge_types=list(model.graph.edge_type_names),
-        num_features=model.num_features,
-        columns=columns_of(model),
-        embedding_size=model.encoder.output_size,
+        task=predictor.task,
+        names=list(predictor.names),
+        num_nodes=graph.num_nodes,
+        num_edges=graph.num_edges,
+        edge_types=list(graph.edge_type_names),
+        num_features=predictor.num_features,
+        columns=columns_of(predictor.dataset),
+        embedding_size=predictor.embedding_size,
         neighbours=served.method,
         first_ids=served.ids.names[:10].to_pylist(),
         limits=answers.Limits(**{name: getattr(desk.settings, name) for name in answers.Limits.model_fields}),

@@ -76,7 +76,7 @@ class Desk:
         started = perf_counter()
         served = self.load()
         self.served = served
-        self.metrics.model.info({"fingerprint": served.fingerprint, "task": served.model.task})
+        self.metrics.model.info({"fingerprint": served.fingerprint, "task": served.predictor.task})
         self.metrics.reloads.labels("loaded").inc()
         log("model loaded", model=served.fingerprint, seconds=round(perf_counter() - started, 3))
         return served

@@ -11,17 +11,12 @@ from pydantic_core import to_json
 
 from gatas.errors import GatasError, GatasWarning
 from gatas.graph.inputs import Ints
-from gatas.inference import View, explain, likeliest_targets, with_new_nodes
+from gatas.inference import Predictor
 from gatas.inference.columns import encoded_rows
-from gatas.inference.embed import embed_nodes
-from gatas.inference.ids import names_of, nodes_of
-from gatas.inference.links import score_nodes
-from gatas.inference.new_nodes import new_nodes
-from gatas.inference.predict import predict_nodes
+from gatas.inference.ids import ids_of, indices_of
 from gatas.serving.questions import Embed, Explain, LikeliestLinks, Links, Neighbours, NewNodes, Predict, Question, Search
 from gatas.serving.refusal import Refusal, unusable
 from gatas.serving.served import Served
-from gatas.tasks import LinkPredictor, Model
 
 Outcome = bytes | Exception
 Alive = Callable[[], bool]
@@ -38,7 +33,7 @@ class Ready:
     """A question whose ids are found."""
 
     question: Any
-    view: View
+    predictor: Predictor
     nodes: Ints  # of links: all sources, then all targets
     kinds: Ints | None = None  # the types of links asked for
 
@@ -82,7 +77,7 @@ def _group(ready: Ready, place: int) -> Any:
     """What questions that are answered together have in common."""
     question = ready.question
     if isinstance(question, Embed | Predict | Links):
-        return type(question), id(ready.view)
+        return type(question), id(ready.predictor)
     if isinstance(question, LikeliestLinks) and question.new is None:
         assert ready.kinds is not None
         return LikeliestLinks, int(ready.kinds[0]), question.top
@@ -90,36 +85,39 @@ def _group(ready: Ready, place: int) -> Any:
 
 
 def _ready(served: Served, question: Question) -> Ready:
-    view = served.view if isinstance(question, Search) or question.new is None else _with_new(served, question.new)
+    predictor = served.predictor if isinstance(question, Search) or question.new is None else _with_new(served, question.new)
     if isinstance(question, Embed | Predict):
         if isinstance(question, Predict):
             _check_task(served, links=False)
-        return Ready(question, view, new_nodes(view) if question.ids is None else _found(served, view, question.ids))
+        nodes = predictor.new_indices if question.ids is None else _found(served, predictor, question.ids)
+        return Ready(question, predictor, nodes)
     if isinstance(question, Links):
         _check_task(served, links=True)
         ends = [pair.source for pair in question.pairs] + [pair.target for pair in question.pairs]
         kinds = np.array([_kind(served, pair.type) for pair in question.pairs], np.int64)
-        return Ready(question, view, _found(served, view, ends), kinds)
+        return Ready(question, predictor, _found(served, predictor, ends), kinds)
     if isinstance(question, LikeliestLinks):
         _check_task(served, links=True)
-        return Ready(question, view, _found(served, view, [question.source]), np.array([_kind(served, question.type)]))
+        return Ready(
+            question, predictor, _found(served, predictor, [question.source]), np.array([_kind(served, question.type)])
+        )
     if isinstance(question, Explain):
-        return Ready(question, view, _explained_nodes(served, view, question))
-    return Ready(question, view, _found(served, view, [question.id] if isinstance(question, Neighbours) else []))
+        return Ready(question, predictor, _explained_nodes(served, predictor, question))
+    return Ready(question, predictor, _found(served, predictor, [question.id] if isinstance(question, Neighbours) else []))
 
 
-def _found(served: Served, view: View, ids: Sequence[int | str]) -> Ints:
-    if view is served.view:
+def _found(served: Served, predictor: Predictor, ids: Sequence[int | str]) -> Ints:
+    if predictor is served.predictor:
         return served.ids.find(ids)
     try:
-        return nodes_of(view.graph, list(ids))
+        return indices_of(predictor.graph, list(ids))
     except GatasError as error:
         raise unusable("unknown_id", str(error)) from None
 
 
 def _kind(served: Served, name: str | None) -> int:
     """The number of a type of link; the only one where none is named."""
-    names = served.model.names
+    names = served.predictor.names
     if name is None and len(names) > 1:
         raise unusable("unknown_type", f"the type of link is missing; the model knows {_listed(names)}.")
     if name is not None and name not in names:
@@ -132,33 +130,32 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _check_task(served: Served, links: bool) -> None:
-    if links and not isinstance(served.model, LinkPredictor):
+    if links and not served.predictor.predicts_links:
         raise unusable("wrong_task", "the model predicts classes of nodes, not links. Ask /v1/predict.")
-    if not links and isinstance(served.model, LinkPredictor):
+    if not links and served.predictor.predicts_links:
         raise unusable("wrong_task", "the model predicts links, not classes of nodes. Ask /v1/links.")
 
 
-def _with_new(served: Served, new: NewNodes) -> View:
-    """The model over its graph with the nodes and edges of one request."""
-    model, types = served.model, {edge.type for edge in new.edges}
+def _with_new(served: Served, new: NewNodes) -> Predictor:
+    """Return a predictor over the graph with the nodes and edges of one request."""
+    predictor, types = served.predictor, {edge.type for edge in new.edges}
     if new.features is not None and new.values is not None:
         raise unusable("invalid", "new nodes came with features and with values. Give one of them.")
-    widths = {len(row) for row in new.features or []} - {model.num_features}
-    if widths and model.num_features:
+    widths = {len(row) for row in new.features or []} - {predictor.num_features}
+    if widths and predictor.num_features:
         raise unusable(
-            "wrong_features", f"a new node has {min(widths)} features; the model was trained on {model.num_features}."
+            "wrong_features", f"a new node has {min(widths)} features; the model was trained on {predictor.num_features}."
         )
     for name in types - {None}:
-        if name not in model.graph.edge_type_names:
-            known = _listed(model.graph.edge_type_names)
+        if name not in predictor.graph.edge_type_names:
+            known = _listed(predictor.graph.edge_type_names)
             raise unusable("unknown_type", f"there is no edge type {name!r}; the graph has {known}.")
     weights = [edge.weight for edge in new.edges]
     if (None in types and len(types) > 1) or (None in weights and set(weights) != {None}):
         raise unusable("unusable_new_nodes", "some new edges have a type or a weight, and others none. Give all of them one.")
-    features = new.features if new.values is None else _encoded(model, new.values)
+    features = new.features if new.values is None else _encoded(predictor, new.values)
     try:
-        return with_new_nodes(
-            model,
+        return predictor.with_new_nodes(
             features,
             _columns(new),
             ids=new.ids,
@@ -170,11 +167,11 @@ def _with_new(served: Served, new: NewNodes) -> View:
         raise unusable("unusable_new_nodes", str(error)) from None
 
 
-def _encoded(model: Model, values: list[dict[str, Any]]) -> Any:
+def _encoded(predictor: Predictor, values: list[dict[str, Any]]) -> Any:
     """Warnings of what was filled in would bring values into the log."""
     try:
         with warnings.catch_warnings(action="ignore", category=GatasWarning):
-            return encoded_rows(model, values)
+            return encoded_rows(predictor.dataset, values)
     except GatasError as error:
         raise unusable("wrong_features", str(error)) from None
 
@@ -188,15 +185,15 @@ def _columns(new: NewNodes) -> list[list[Any]]:
 
 def _embed(served: Served, asked: list[Ready], alive: Alive) -> list[dict[str, Any]]:
     nodes, parts = _joined(asked)
-    rows = embed_nodes(asked[0].view, nodes)
+    rows = asked[0].predictor.embed_indices(nodes)
     return [{"ids": _names(one), "embeddings": rows[part].tolist()} for one, part in zip(asked, parts, strict=True)]
 
 
 def _predict(served: Served, asked: list[Ready], alive: Alive) -> list[dict[str, Any]]:
     nodes, parts = _joined(asked)
-    found = predict_nodes(asked[0].view, nodes)
+    found = asked[0].predictor.predict_indices(nodes)
     labels, chances = found.labels, found.probabilities
-    about = {"classes": list(found.names), "several": found.several}
+    about = {"classes": list(found.names), "multi_label": found.multi_label}
     replies = []
     for one, part in zip(asked, parts, strict=True):
         rows = zip(_names(one), part.tolist(), strict=True)
@@ -213,7 +210,7 @@ def _links(served: Served, asked: list[Ready], alive: Alive) -> list[dict[str, A
     ends = [np.split(one.nodes, 2) for one in asked]
     source, target = (np.concatenate([end[side] for end in ends]) for side in (0, 1))
     kinds = np.concatenate([one.kinds for one in asked if one.kinds is not None])
-    rows = score_nodes(asked[0].view, source, kinds, target).table().to_pylist()
+    rows = asked[0].predictor.score_indices(source, kinds, target).table().to_pylist()
     cuts = np.cumsum([0, *(len(end[0]) for end in ends)]).tolist()
     return [{"links": rows[cuts[place] : cuts[place + 1]]} for place in range(len(asked))]
 
@@ -227,12 +224,13 @@ def _likeliest(served: Served, asked: list[Ready], alive: Alive) -> list[dict[st
 
     kinds, names = asked[0].kinds, [_names(one)[0] for one in asked]
     assert kinds is not None
-    sources, kind = list(dict.fromkeys(names)), served.model.names[int(kinds[0])]
-    rows = likeliest_targets(asked[0].view, sources, kind, asked[0].question.top, progress=progress).table().to_pylist()
+    sources, kind = list(dict.fromkeys(names)), served.predictor.names[int(kinds[0])]
+    found = asked[0].predictor.rank_links(sources, kind, asked[0].question.top, progress=progress)
+    rows = found.table().to_pylist()
     return [{"links": [row for row in rows if row["source"] == name]} for name in names]
 
 
-def _explained_nodes(served: Served, view: View, asked: Explain) -> Ints:
+def _explained_nodes(served: Served, predictor: Predictor, asked: Explain) -> Ints:
     """The node that is asked about, or the ends of the link."""
     link = (asked.source, asked.target)
     if (asked.id is None) == (None in link) or (asked.id is not None and (asked.type, *link) != (None, None, None)):
@@ -240,32 +238,34 @@ def _explained_nodes(served: Served, view: View, asked: Explain) -> Ints:
     if asked.id is None:
         _check_task(served, links=True)
         _kind(served, asked.type)
-    if asked.answer is not None and (asked.id is None or isinstance(served.model, LinkPredictor)):
+    if asked.answer is not None and (asked.id is None or served.predictor.predicts_links):
         raise unusable("invalid", "`answer` is a class of a node; of a link its type is the answer. Leave it out.")
-    if asked.answer is not None and asked.answer not in served.model.names:
-        raise unusable("unknown_class", f"there is no class {asked.answer!r}; the model knows {_listed(served.model.names)}.")
-    return _found(served, view, [name for name in (asked.id, *link) if name is not None])
+    if asked.answer is not None and asked.answer not in served.predictor.names:
+        raise unusable(
+            "unknown_class", f"there is no class {asked.answer!r}; the model knows {_listed(served.predictor.names)}."
+        )
+    return _found(served, predictor, [name for name in (asked.id, *link) if name is not None])
 
 
 def _explain(served: Served, asked: list[Ready], alive: Alive) -> list[dict[str, Any]]:
     (one,) = asked
-    question, model, names = one.question, served.model, _names(one)
+    question, predictor, names = one.question, one.predictor, _names(one)
     _check_explainable(one)
-    link = None if question.id is not None else (names[0], model.names[_kind(served, question.type)], names[1])
-    found = explain(one.view, names[0] if link is None else link, mode=question.mode, answer=question.answer)
+    link = None if question.id is not None else (names[0], predictor.names[_kind(served, question.type)], names[1])
+    found = predictor.explain(names[0] if link is None else link, mode=question.mode, answer=question.answer)
     content = found.to_dict(question.top)
     prediction = None
-    if not isinstance(model, LinkPredictor):
-        chances = predict_nodes(one.view, one.nodes)
+    if not predictor.predicts_links:
+        chances = predictor.predict_indices(one.nodes)
         prediction = _class(names[0], chances.labels[0], chances.probabilities[0].tolist())
-    return [{"classes": list(model.names), "prediction": prediction, "other": None, **content}]
+    return [{"classes": list(predictor.names), "prediction": prediction, "other": None, **content}]
 
 
 def _check_explainable(asked: Ready) -> None:
     """A node with very many candidates is explained by a sample of them."""
-    view = asked.view
-    most = int(view.sampler.num_candidates(torch.from_numpy(asked.nodes).to(view.device)).max())
-    if (asked.question.mode or view.model.answer_mode) == "all" and most > MAX_CANDIDATES:
+    predictor = asked.predictor
+    most = int(predictor.sampler.num_candidates(torch.from_numpy(asked.nodes).to(predictor.device)).max())
+    if (asked.question.mode or predictor.mode) == "all" and most > MAX_CANDIDATES:
         raise unusable(
             "too_many_candidates", f"the node has {most:,} candidates, more than {MAX_CANDIDATES:,}. Use mode sample."
         )
@@ -276,10 +276,10 @@ def _neighbours(served: Served, asked: list[Ready], alive: Alive) -> list[dict[s
     if served.nearest is None:
         raise Refusal(404, "neighbours_off", "this server finds no nearest nodes. Start it without --neighbours off.")
     (name,), top = _names(one), one.question.top
-    if one.nodes[0] < served.model.graph.num_nodes and one.view is served.view:
+    if one.predictor is served.predictor:
         found = served.nearest.nearest(name, top)
     else:
-        found = served.nearest.nearest_to(embed_nodes(one.view, one.nodes)[0], top)
+        found = served.nearest.nearest_to(one.predictor.embed_indices(one.nodes)[0], top)
     return [{"id": name, "method": served.method, "neighbours": found.table().to_pylist()}]
 
 
@@ -295,7 +295,7 @@ def _joined(asked: list[Ready]) -> tuple[Ints, list[Ints]]:
 
 
 def _names(asked: Ready) -> list[Any]:
-    return list(names_of(asked.view.graph, asked.nodes).to_pylist())
+    return list(ids_of(asked.predictor.graph, asked.nodes).to_pylist())
 
 
 REPLIES: dict[type, Callable[[Served, list[Ready], Alive], list[dict[str, Any]]]] = {

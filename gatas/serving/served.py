@@ -11,34 +11,28 @@ import pyarrow.compute as pc
 from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
-from gatas.inference import NearestNodes, View, embed_all, model_fingerprint
-from gatas.inference.embed import embed_nodes
-from gatas.inference.ids import names_of
-from gatas.inference.view import all_nodes
+from gatas.inference import NearestNodes, Predictor, load
+from gatas.inference.ids import ids_of
 from gatas.serving.refusal import unusable
-from gatas.tasks import Model
-from gatas.training import load
-from gatas.training.loop import chosen_device
 
 
 class Served:
     """All that answers need is made here, once: ids are looked up by a hash, and nearest nodes in an index."""
 
-    def __init__(self, model: Model, neighbours: Literal["exact", "hnsw", "off"] = "exact") -> None:
-        self.model, self.view, self.fingerprint = model, View(model), model_fingerprint(model)
-        self.method, self.ids = neighbours, Ids(model.graph)
-        everyone = all_nodes(model.graph)
-        rows = embed_nodes(self.view, everyone[:1]) if neighbours == "off" else embed_all(self.view)
+    def __init__(self, predictor: Predictor, neighbours: Literal["exact", "hnsw", "off"] = "exact") -> None:
+        self.predictor, self.fingerprint, graph = predictor, predictor.fingerprint, predictor.dataset.graph
+        self.method, self.ids = neighbours, Ids(graph)
+        rows = predictor.embed_indices(np.arange(1)) if neighbours == "off" else predictor.embed_all()
         if not np.isfinite(rows).all():
             raise GatasError("the model's representations are not finite numbers. Give a run whose training went well.")
-        self.nearest = None if neighbours == "off" else NearestNodes(model.graph, rows, neighbours)
+        self.nearest = None if neighbours == "off" else NearestNodes(graph, rows, neighbours)
 
 
 class Ids:
     """Nodes by their ids: looked up, or searched for."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.names = graph, names_of(graph, all_nodes(graph))
+        self.graph, self.names = graph, ids_of(graph, np.arange(graph.num_nodes))
         self.texts = self.names.cast(pa.string())
         graph.get_index("")  # makes the hash
 
@@ -62,8 +56,6 @@ class Ids:
         return self.names.take(pa.array(distinct[:limit], pa.int64())).to_pylist(), len(distinct) > limit
 
 
-def load_served(
-    run: Path, data_dir: Path | None = None, device: str = "auto", neighbours: Literal["exact", "hnsw", "off"] = "exact"
-) -> Served:
-    """The model of a run folder. A link is followed at this moment, so that where it points to may change later."""
-    return Served(load(run.resolve(), data_dir=data_dir).to(chosen_device(device)), neighbours)
+def load_served(run: Path, device: str = "auto", neighbours: Literal["exact", "hnsw", "off"] = "exact") -> Served:
+    """Load the predictor of a run folder. A link is followed at this moment, so that where it points to may change later."""
+    return Served(load(run.resolve(), device=device).prepare(), neighbours)

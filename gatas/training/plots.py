@@ -1,19 +1,22 @@
 """Pictures of a run: how it learned, and how deep it came to look."""
 
-from typing import Any
-
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from typing import TYPE_CHECKING, Any
 
 from gatas.training.run import TrainedRun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0")
 
 TITLES = {"valid_micro_f1": "Micro-F1", "valid_roc_auc": "ROC-AUC"}
 
 
-def curve_plot(run: TrainedRun) -> Figure:
+def curve_plot(run: TrainedRun) -> "Figure":
     """Loss and validation metric over epochs, with the epoch whose weights were kept."""
+    from matplotlib.figure import Figure  # half a second, which a training without plots need not wait for
+    from matplotlib.ticker import MaxNLocator
+
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     metric: str | None = next((name for name in run.history[-1] if name.startswith("valid_") and name != "valid_loss"), None)
     losses, *others = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0]
@@ -41,8 +44,11 @@ def _line(axes: Any, run: TrainedRun, epochs: list[int], name: str, label: str, 
         axes.plot(epochs, [entry[name] for entry in run.history], label=label, color=colour, linewidth=1.5, marker=marker)
 
 
-def depth_plot(run: TrainedRun) -> Figure:
+def depth_plot(run: TrainedRun) -> "Figure":
     """The depth coefficients q over epochs, one band for each step."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     epochs = [entry["epoch"] + 1 for entry in run.history]

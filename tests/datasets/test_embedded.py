@@ -1,9 +1,13 @@
 """The embedded data sets: the same wherever they are made, and true."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from gatas.datasets import kinship, load_dataset
+from gatas.datasets.digits import read_images
 from gatas.errors import DatasetError
 from gatas.graph.saved import graph_fingerprint
 
@@ -47,6 +51,19 @@ def test_digits_are_1797_images_with_ten_labels_per_class():
     assert np.bincount(digits.labels[digits.splits["train"]]).tolist() == [10] * 10
     assert digits.features.shape == (1797, 64) and digits.features.min() == 0 and digits.features.max() == 1
     assert not (digits.graph.source == digits.graph.neighbour).any()
+
+
+def test_digits_are_the_images_of_scikit_learn():
+    from sklearn.datasets import load_digits
+
+    pixels, labels = read_images()
+    assert np.array_equal(pixels, load_digits().data) and np.array_equal(labels, load_digits().target)
+    assert load_dataset("digits").names == tuple(map(str, load_digits().target_names))
+
+
+def test_digits_are_read_without_scikit_learn():
+    code = "import sys; from gatas.datasets import load_dataset; load_dataset('digits'); print('sklearn' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 
 def test_of_digits_that_are_alike_alike_the_first_are_neighbours():

@@ -29,7 +29,7 @@ from gatas.training.learner import Loop
 from gatas.training.limit import Limit
 from gatas.training.loop import Entry
 from gatas.training.nadam import NAdam
-from gatas.training.run import Run
+from gatas.training.run import TrainedRun
 from gatas.training.stopping import EarlyStopping
 
 Noise = Literal["power", "log-uniform"]
@@ -119,7 +119,7 @@ def fit_skipgram(
     settings: Settings,
     report: Callable[[Entry], None] | None = None,
     limit: Limit | None = None,
-) -> Run:
+) -> TrainedRun:
     """Train embeddings; the result is that of the best epoch by validation data. A function of the seed on one device.
 
     A `limit` in seconds ends an epoch where it is, as it may be long.
@@ -162,7 +162,7 @@ def fit_skipgram(
         metrics["cut"] = cut
     training = {name: getattr(settings, name) for name in ("batch_size", "learning_rate", "epochs", "patience")}
     config = Config(data=DataConfig(name=dataset.name), training=TrainingConfig(optimiser="adam", **training))
-    return Run(config, seed, metrics, history, model, dataset)
+    return TrainedRun(config, seed, metrics, history, model, dataset)
 
 
 def steps_of(model: SkipGram, learning_rate: float, *, captures: bool) -> Loop:
