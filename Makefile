@@ -1,5 +1,5 @@
 # make demo   the main job on embedded data      make test    ruff, mypy, pytest (`make long`: the longest tests)
-# make bench  the benchmarks, reports beside     make quick   the tests that take a minute
+# make bench  the benchmarks, reports beside     make quick   the tests of one minute
 # make faults  kills, full disks and damage, many times; a table of what was survived
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
@@ -31,14 +31,18 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# As many tests at a time as there are cores, each with one thread, so that they do not wait for one another.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(shell nproc) --dist worksteal --durations 15
+
 test: check
-	$(BIN)/pytest -m 'not long'
+	@$(BIN)/python -c 'from tests.browser import left_out; print(left_out())'
+	$(PYTEST) -m 'not long'
 
 long: $(READY)
-	$(BIN)/pytest -m long
+	$(BIN)/pytest -m long --durations 15
 
-quick: check
-	$(BIN)/pytest -m 'not slow and not long'
+quick: $(READY)
+	$(PYTEST) -m 'not slow and not long'
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.transitions
