@@ -11,7 +11,6 @@ ROOT = Path(gatas.__file__).parent
 LAYERS = ("errors", "progress", "files", "ops", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training",
           "inference", "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
 BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
-UPWARDS = {("gatas.tasks.model", "inference")}  # methods of a model hand their work on, by imports of their own
 ALLOWED = {
     "numba": ("gatas.transitions.kernels", "gatas.sampling.kernels", "gatas.nn.ops"),
     "triton": ("gatas.sampling.triton", "gatas.nn.ops"),
@@ -45,10 +44,18 @@ def test_imports_point_one_way():
         here = layer(module)
         for name in imported(tree):
             there = layer(name) if name.startswith("gatas.") else None
-            if here is None or there not in LAYERS or there == here or (module, there) in UPWARDS:
+            if here is None or there not in LAYERS or there == here:
                 continue
             assert LAYERS.index(there) < LAYERS.index(here), f"{module} imports {name}"
             assert not {here, there} <= BESIDE, f"{module} imports {name}"
+
+
+def test_nothing_below_the_command_line_imports_through_the_front_door():
+    """`from gatas import X` inside the package would hide which layer X is of."""
+    for module, tree in modules():
+        names = {name for name in imported(tree) if name == "gatas" or name.count(".") == 1 and name.startswith("gatas.")}
+        allowed = {f"gatas.{layer}" for layer in LAYERS} | {"gatas.__version__"}
+        assert names <= allowed or module == "gatas", f"{module} imports {names - allowed}"
 
 
 def test_every_folder_is_a_known_storey():
