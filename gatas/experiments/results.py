@@ -23,7 +23,7 @@ from gatas.training.config import Config
 from gatas.training.loop import Entry, chosen_device, fit_many
 from gatas.training.run import Run
 
-PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torchmetrics", "torch-geometric")
+PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torch-geometric")
 UNIMPORTANT = {"checkpoint_seconds", "keep_checkpoints"}
 
 

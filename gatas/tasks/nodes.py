@@ -45,8 +45,8 @@ class NodeTask:
     ) -> None:
         if dataset.labels is None or dataset.task == "link prediction":
             raise GatasError(f"{dataset.name} is for {dataset.task}; a NodeClassifier needs labelled nodes.")
-        self.several = dataset.task == "multi-label node classification"
-        self.metric = "micro_f1" if self.several else "accuracy"
+        self.multi_label = dataset.task == "multi-label node classification"
+        self.metric = "micro_f1" if self.multi_label else "accuracy"
         self.splits, self.batch_size, self.consistency = dataset.splits, batch_size, consistency
         self.labels = as_tensor(dataset.labels, copy=not dataset.mapped)
         graph_id = dataset.graph.graph_id if by_graph else None
@@ -59,7 +59,7 @@ class NodeTask:
 
     def _look_at_others(self, dataset: Dataset) -> None:
         """Batches will also hold nodes whose labels are not `known`."""
-        if self.several or self.graph_id is not None:
+        if self.multi_label or self.graph_id is not None:
             raise ConfigError("consistency is for nodes with one class each and batches of all graphs: set it to 0.")
         train, graph_id = np.asarray(self.splits["train"]), dataset.graph.graph_id
         others = np.ones(dataset.graph.num_nodes, np.bool_) if graph_id is None else np.isin(graph_id, graph_id[train])
@@ -111,7 +111,7 @@ class NodeTask:
         ).sum()
 
     def _losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        if self.several:
+        if self.multi_label:
             return F.binary_cross_entropy_with_logits(logits, labels.float(), reduction="none").mean(-1)
         return F.cross_entropy(logits, labels, reduction="none")
 
@@ -119,7 +119,7 @@ class NodeTask:
         """Logits of the mean probability over draws, (R, …)."""
         if len(logits) == 1:
             return logits[0]
-        return mean_logit(logits) if self.several else logits.log_softmax(-1).logsumexp(0)
+        return mean_logit(logits) if self.multi_label else logits.log_softmax(-1).logsumexp(0)
 
     def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
         """Loss and metric of M models, from (M, n, num_classes) logits of the split's nodes in ascending order."""
