@@ -28,6 +28,9 @@ def compare(
     device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto for what there is."),
 ) -> None:
     """Train models on the same splits and seeds, go on where it stopped, and print a table for each data set."""
+    from gatas.experiments.extra import check_extra
+
+    check_extra("compare")
     from gatas.experiments.compare import compare as run
     from gatas.training.limit import Limit
 

@@ -13,9 +13,9 @@ from gatas.datasets import Dataset, load_dataset, open_dataset
 from gatas.errors import ConfigError, TrainingError
 from gatas.experiments.compare_table import PROTOCOLS, rendered, views
 from gatas.experiments.contenders import LINKS, Contender, check_models, contender, is_for
-from gatas.experiments.measured_runs import seed_run, session
 from gatas.experiments.measuring import PeakMemory, free, seconds_to_answer, wake
 from gatas.experiments.paper import settings_of_config
+from gatas.experiments.recording import seed_run, session
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, kept, result_path, resumed, write_result
 from gatas.training.config import Config, load_config
 from gatas.training.limit import Limit

@@ -9,8 +9,8 @@ from typing import Any
 
 from gatas.datasets import Dataset, open_dataset
 from gatas.errors import ConfigError
-from gatas.experiments.measured_runs import curve, seed_run, session
 from gatas.experiments.recipes import recipe
+from gatas.experiments.recording import curve, seed_run, session
 from gatas.experiments.results import ResultRecord, kept, read_result, result_path, resumed, spread, write_result
 from gatas.experiments.tables import TABLES, Cell, PaperTable
 from gatas.training.config import Config

@@ -13,7 +13,7 @@ from gatas.experiments.baselines.links.gatne import GATNE
 from gatas.experiments.baselines.links.mne import MNE
 from gatas.experiments.baselines.links.mve import MVE
 from gatas.experiments.baselines.links.skipgram import SkipGram, SkipGramSettings, fit_skipgram
-from gatas.experiments.measured_runs import seed_run
+from gatas.experiments.recording import seed_run
 from gatas.experiments.results import SeedRun
 from gatas.tasks.config import checked
 from gatas.training.config import Config, DataConfig, TrainingConfig
