@@ -77,6 +77,11 @@ def test_models_are_run_once_and_go_on_where_they_stopped(quick, tmp_path):
     assert again["runs"][:2] == first["runs"] and [one["seeds"] for one in again["sessions"]] == [[0, 1], [2]]
 
 
+def test_seeds_are_trained_in_programs_of_as_many_as_asked(quick, tmp_path):
+    compare(["camps"], ["gcn"], tmp_path, seeds=3, at_once=2, device="cpu")
+    assert [one["seeds"] for one in read(tmp_path, "camps", "gcn")["sessions"]] == [[0, 1], [2]]
+
+
 def test_a_model_that_raises_becomes_a_row_and_the_rest_goes_on(quick, tmp_path):
     broken = "tests.experiments.test_compare:Broken"
     table = compare(["camps", "rings"], [broken, "gcn"], tmp_path, seeds=1, device="cpu")

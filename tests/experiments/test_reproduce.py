@@ -1,10 +1,12 @@
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from gatas.cli import main
 from gatas.errors import ConfigError
 from gatas.experiments import recipes
 from gatas.experiments.contenders import contender
@@ -128,3 +130,32 @@ def test_the_reference_recipe_has_the_departures_that_change_numbers():
 def test_a_result_is_rounded_but_not_cut():
     runs = [{"seed": 0, "test": {"f1": 0.5}}, {"seed": 1, "test": {"f1": 1}}]
     assert record(runs=runs).values("test.f1") == [0.5, 1.0]
+
+
+def command(capsys, *words):
+    """What `gatas reproduce` prints and says, and its exit code."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+        patch.setattr(sys, "argv", ["gatas", "reproduce", *map(str, words)])
+        main()
+    out, err = capsys.readouterr()
+    return out, err, end.value.code or 0
+
+
+def test_the_command_runs_some_recipes_in_programs_of_some_seeds_and_renders(tiny, tmp_path, capsys):
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- results: tiny -->\n<!-- end of tiny -->\n")
+    words = ("tiny", "--out", tmp_path / "results", "--device", "cpu")
+    out, err, code = command(capsys, *words, "--render-only")
+    assert code == 0 and "not run yet" in out and err == "" and not (tmp_path / "results").exists()
+    out, err, code = command(capsys, *words, "--seeds", 3, "--at-once", 2, "--only", "dig", "--readme", readme)
+    assert code == 0 and err == "digits …\n" and "| 3 |" in out and out.strip() in readme.read_text()
+    sessions = read_result(tmp_path / "results" / "digits.json").sessions
+    assert [session.seeds for session in sessions] == [[0, 1], [2]]
+    _, err, code = command(capsys, *words, "--only", "kin")
+    assert code == 1 and err.count("\n") == 1 and "nothing in tiny is named like kin" in err
+
+
+def test_the_command_looks_for_data_in_the_folder_given(tiny, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("GATAS_DATA", raising=False)
+    _, err, code = command(capsys, "table2", "--only", "twitter", "--data-dir", tmp_path / "nowhere", "--out", tmp_path)
+    assert code == 1 and str(tmp_path / "nowhere") in "".join(err.split("\n"))
