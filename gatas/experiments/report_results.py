@@ -50,7 +50,7 @@ def read_results(folder: Path) -> Results:
         raise ConfigError(f"{folder} is no folder. Give the one that `gatas reproduce` or `gatas compare` wrote to: --results.")
     problems: list[str] = []
     recipes = by_recipe(read_all(folder, problems), problems)
-    peers = agreeing(told_apart(read_all(folder / FOLDER, problems)), problems)
+    peers = agreeing(with_distinct_names(read_all(folder / FOLDER, problems)), problems)
     return Results(recipes, peers, problems)
 
 
@@ -91,7 +91,7 @@ def is_current(result: Result) -> bool:
     return known and completed(result.record.settings) == completed(settings_of_config(recipes.recipe(result.name)))
 
 
-def told_apart(results: list[Result]) -> list[Result]:
+def with_distinct_names(results: list[Result]) -> list[Result]:
     """Data and models of one name but of other settings get a name of their own; the first keeps it."""
     data: dict[str, str] = {}
     models: dict[tuple[str, str], str] = {}

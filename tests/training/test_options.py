@@ -18,7 +18,7 @@ MODEL: dict[str, Any] = {"node_embedding_size": 3}
 TRAINING: dict[str, Any] = {"epochs": 3, "batch_size": 4, "l2": 0.1}
 AGREE: dict[str, Any] = {"consistency": 1.0, "consistency_nodes": 5}
 
-NODES = [
+NODES: list[dict[str, Any]] = [
     {"num_steps": 1}, {"sample_size": 3}, {"transition_kind": "count"}, {"max_candidates": 2}, {"max_degree": 4},
     {"layer_norm": True}, {"hidden_size": 4}, {"node_embedding_size": 0}, {"node_embedding_scale": 2.0},
     {"relation_embedding_size": 3}, {"neighbour_size": 4}, {"head_size": 3}, {"num_heads": 1}, {"input_noise": 0.5},
@@ -29,8 +29,13 @@ NODES = [
     {"momentum_decay": 1.0}, {"max_norm": 0.01}, {"l2": 0.0}, {"consistency": 1.0},
     {"evaluation_mode": "top"}, {"evaluation_mode": "all"}, {"evaluation_draws": 3}, {"embedding_updates": "seen"},
 ]  # fmt: skip
-LINKS = [{"pair_hidden_size": 4}, {"pair_products": True}, {"exclude_targets": False}, {"negatives": "once"}]
-AGREEMENT = [{"consistency_draws": 3}, {"consistency_nodes": 8}, {"temperature": 1.0}]
+LINKS: list[dict[str, Any]] = [
+    {"pair_hidden_size": 4},
+    {"pair_products": True},
+    {"exclude_targets": False},
+    {"negatives": "once"},
+]
+AGREEMENT: list[dict[str, Any]] = [{"consistency_draws": 3}, {"consistency_nodes": 8}, {"temperature": 1.0}]
 ELSEWHERE = {
     "by_graph": "tests/tasks/test_batches.py",
     "monitor": "tests/training/test_fit.py",
