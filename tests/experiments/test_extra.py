@@ -1,5 +1,6 @@
 """The core works without `gatas[experiments]`; commands that need it say so in one line."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import gatas
 from gatas.errors import GatasError
 from gatas.experiments import extra
 from gatas.experiments.extra import PACKAGES
@@ -14,13 +16,14 @@ from tests.test_architecture import imported, modules
 
 CORE = ("gatas.experiments", "gatas.experiments.recipes", "gatas.experiments.extra")
 EXTRA = [name for name, _ in modules() if name.startswith("gatas.experiments") and name not in CORE]
+HERE = {**os.environ, "PYTHONPATH": str(Path(gatas.__file__).parents[1])}
 HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({['markdown_it', *EXTRA]}))\n"
 """Makes imports fail, as where the extra is not installed. Jinja2 stays: PyG, which is part of the core, needs it itself."""
 
 
 def run(*words, folder):
     code = f"{HIDDEN}sys.argv = {['gatas', *words]}\nfrom gatas.cli import main\nmain()"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder, env=HERE)
 
 
 @pytest.mark.parametrize("words", [("compare",), ("reproduce", "table1"), ("report",)])
@@ -51,7 +54,7 @@ def test_every_module_of_the_core_is_imported_without_the_extra():
     others = ("gatas.experiments", "gatas.serving", "gatas.scale.ray", "gatas.__main__")  # of other extras, or runs at once
     names = [name for name, _ in modules() if not name.startswith(others) and "triton" not in name]
     code = f"{HIDDEN}import importlib\nfor name in {[*names, *CORE]}: importlib.import_module(name)"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, env=HERE)
 
 
 def test_only_experiments_import_what_the_extra_has():
