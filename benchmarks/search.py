@@ -20,7 +20,7 @@ import torch
 from gatas.datasets import load_dataset
 from gatas.errors import GatasError
 from gatas.experiments.recipes import recipe
-from gatas.experiments.results import commit, hardware
+from gatas.experiments.recording import commit, hardware
 from gatas.training.loop import chosen_device, fit_many
 from gatas.training.run import Runs
 

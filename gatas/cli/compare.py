@@ -23,11 +23,14 @@ def compare(
     ),
     epochs: int = typer.Option(None, "--epochs", min=1, help="Cut trainings after so many epochs; the table says which."),
     max_seconds: float = typer.Option(None, "--max-seconds", help="Cut trainings after so many seconds for each seed."),
-    out: Path = typer.Option(Path("results"), "--out", help="Folder of the results; those of this command go to peers/ in it."),
+    out: Path = typer.Option(Path("results"), "--out", help="Folder of the results: DATA-MODEL.json in its folder peers/."),
     data_dir: Path = typer.Option(None, "--data-dir", help="Folder that holds the data sets."),
     device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto for what there is."),
 ) -> None:
     """Train models on the same splits and seeds, go on where it stopped, and print a table for each data set."""
+    from gatas.experiments.extra import check_extra
+
+    check_extra("compare")
     from gatas.experiments.compare import compare as run
     from gatas.training.limit import Limit
 

@@ -23,10 +23,10 @@ def print_metrics(title: str, measured: list[dict[str, Any]]) -> None:
 
 
 def _by_type(measured: list[dict[str, Any]]) -> Any:
-    table = plain_table("type", "links#", "others#", "ROC-AUC#", "F1#")
+    table = plain_table("type", "positives#", "negatives#", "ROC-AUC#", "F1#")
     for kind, of_kind in measured[0].items():
         numbers = (spread([own[kind][name] for own in measured]) if name in of_kind else "–" for name in ("roc_auc", "f1"))
-        table.add_row(kind, f"{of_kind['links']:,}", f"{of_kind['others']:,}", *numbers)
+        table.add_row(kind, f"{of_kind['positives']:,}", f"{of_kind['negatives']:,}", *numbers)
     return table
 
 

@@ -14,6 +14,9 @@ def report(
     readme: Path = typer.Option(None, "--readme", help="Put the short table of peers between its marks in this file."),
 ) -> None:
     """Make one HTML page of all results, which opens from disk, and the same as Markdown."""
+    from gatas.experiments.extra import check_extra
+
+    check_extra("report")
     from gatas.experiments.report import report as make
 
     made = make(results, benchmarks, out, readme)

@@ -21,6 +21,9 @@ def reproduce(
     render_only: bool = typer.Option(False, "--render-only", help="Run nothing; render what is there."),
 ) -> None:
     """Run what stands behind a table of the paper, go on where it stopped, and print the table."""
+    from gatas.experiments.extra import check_extra
+
+    check_extra("reproduce")
     from gatas.experiments.paper import recipes_of, render, update_readme
     from gatas.experiments.paper import reproduce as run
     from gatas.experiments.tables import TABLES

@@ -1,6 +1,1 @@
-"""The paper's experiments: recipes, results and tables."""
-
-from gatas.experiments.paper import reproduce
-from gatas.experiments.recipes import recipe
-
-__all__ = ["recipe", "reproduce"]
+"""The paper's experiments. Recipes are part of the core; results, baselines and reports need the extra `gatas[experiments]`."""

@@ -1,23 +1,22 @@
 """`compare`: models side by side on the same data, splits and seeds. What is missing is run, the rest is read."""
 
-import json
-import re
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 
 from gatas.datasets import Dataset, load_dataset, open_dataset
 from gatas.errors import ConfigError, TrainingError
 from gatas.experiments.compare_table import PROTOCOLS, rendered, views
 from gatas.experiments.contenders import LINKS, Contender, check_models, contender, is_for
 from gatas.experiments.measuring import PeakMemory, free, seconds_to_answer, wake
-from gatas.experiments.results import UNIMPORTANT, commit, hardware, rounded, summarised, versions
-from gatas.training.checkpoint import write_whole
+from gatas.experiments.paper import settings_of_config
+from gatas.experiments.recording import seed_run, session
+from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, kept, result_path, resumed, write_result
 from gatas.training.config import Config, load_config
 from gatas.training.limit import Limit
 from gatas.training.loop import chosen_device
@@ -40,8 +39,9 @@ def compare(
 ) -> str:
     """Run what is missing, one JSON for each model and data set, and render a table for each data set.
 
-    `data` are names, or YAML files as `gatas train` takes them, whose settings are then those of ours. Links are measured by
-    every protocol, from one training, and have a table for each, or for the one that is asked for.
+    `data` are names, or YAML files as `gatas train` takes them, whose settings are then those of ours; data that such a file
+    gives no name is called as the file is. Links are measured by every protocol, from one training, and have a table for each,
+    or for the one that is asked for.
     """
     if protocol is not None and protocol not in PROTOCOLS:
         raise ConfigError(f"there is no protocol {protocol!r}; expected {' or '.join(PROTOCOLS)}.")
@@ -49,12 +49,15 @@ def compare(
     check_models(models, [dataset for dataset, _ in datasets.values()])
     if protocol is not None and all(dataset.task != LINKS for dataset, _ in datasets.values()):
         raise ConfigError(f"protocol is {protocol!r}, but none of the data is for links: {', '.join(datasets)}. Leave it out.")
+    settings: Any = {"at_once": at_once, "limit": limit, "device": device}
+    tables = []
     for dataset, config in datasets.values():
+        found = {}
         for model in chosen(models, dataset):
             begin(f"{model} on {dataset.name}")
-            settings: Any = {"config": config, "at_once": at_once, "limit": limit, "device": device}
-            run_model(model, dataset, range(seeds), folder / FOLDER, **settings)
-    return "\n".join(render(dataset, models, folder, protocol) for dataset, _ in datasets.values())
+            found[model] = run_model(model, dataset, range(seeds), folder / FOLDER, config=config, **settings)
+        tables.append(render(dataset, found, protocol))
+    return "\n".join(tables)
 
 
 def loaded(named: str, data_dir: str | Path | None) -> tuple[Dataset, Config | None]:
@@ -63,16 +66,15 @@ def loaded(named: str, data_dir: str | Path | None) -> tuple[Dataset, Config | N
     if path.suffix not in (".yaml", ".yml") and not path.is_file():
         return load_dataset(named, data_dir), None
     config = load_config(path)
+    given = yaml.safe_load(path.read_text(encoding="utf-8")).get("data") or {}
+    if given and "name" not in given:  # files of one's own: two configs may be over the same tables
+        config = config.with_settings({"data.name": path.stem})
     return open_dataset(config.data, data_dir), config
 
 
 def chosen(models: Sequence[str], dataset: Dataset) -> list[str]:
-    """Those for a data set."""
+    """The models that are for a data set, each once."""
     return [model for model in dict.fromkeys(models) if is_for(model, dataset)]
-
-
-def path_of(folder: Path, data: str, model: str) -> Path:
-    return folder / f"{data}-{re.sub(r'[^A-Za-z0-9._-]', '_', model)}.json"
 
 
 def run_model(
@@ -85,41 +87,39 @@ def run_model(
     at_once: int = 100,
     limit: Limit | None = None,
     device: str = "auto",
-) -> dict[str, Any]:
-    """Train the seeds that the model's JSON does not have yet. What it raises is kept there, for others to go on."""
-    path, where, limit = path_of(folder, dataset.name, name), chosen_device(device), limit or Limit()
-    found: dict[str, Any] = {
-        "model": name,
-        "data": dataset.name,
-        "task": dataset.task,
-        "note": dataset.note,
-        "settings": {},
-        "runs": [],
-        "sessions": [],
-    }
+) -> ResultRecord:
+    """Train the seeds that the model's result does not have yet. What it raises is kept there, so that others go on."""
+    where, limit = chosen_device(device), limit or Limit()
+    data = {"name": dataset.name} if config is None else settings_of_config(config)["data"]
+    found = ResultRecord(model=name, data=dataset.name, task=dataset.task, note=dataset.note, settings={"data": data})
     try:
         given = contender(name, dataset, config)
-        found = stored(path, {**found, "settings": plain(given.settings)})
-        missing = [seed for seed in seeds if seed not in {run["seed"] for run in found["runs"]}]
-        check_limit(path, found, missing, limit)
-        for runs, session in in_parts(given, missing, at_once, where, limit):
-            found.pop("error", None)
-            found["runs"] += runs
-            found["sessions"].append(session)
-            write(path, found)
-    except StaleError:
-        raise
-    except Exception as error:  # whatever a model of others raises: out of memory, shapes, a loss that is no number
-        found["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        write(path, found)
+    except Exception as error:  # a user's class may raise anything
+        return failed(result_path(folder, found), found, error)
+    path, found = resumed(folder, found.model_copy(update={"settings": kept({"data": data, **given.settings})}))
+    missing = found.missing(seeds)
+    check_limit(path, found, missing, limit)
+    try:
+        for runs, taken in in_parts(given, missing, at_once, where, limit):
+            found = found.extended(runs, taken)
+            write_result(path, found)
+    except Exception as error:  # whatever a model raises: out of memory, shapes, a loss that is no number
+        found = failed(path, found, error)
         free(where)
+    return found
+
+
+def failed(path: Path, found: ResultRecord, error: Exception) -> ResultRecord:
+    """A result with what ended it, which is written."""
+    found = found.model_copy(update={"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"})
+    write_result(path, found)
     return found
 
 
 def in_parts(
     given: Contender, seeds: Sequence[int], at_once: int, device: torch.device, limit: Limit
-) -> Iterator[tuple[list[dict[str, Any]], dict[str, Any]]]:
-    """Some seeds in one program after another; half as many from where they do not fit into memory."""
+) -> Iterator[tuple[list[SeedRun], TrainingSession]]:
+    """Train some seeds in one program after another; half as many from where they do not fit into memory."""
     size = at_once if seeds and given.vmaps else 1
     while seeds:
         size, result = min(size, len(seeds)), None
@@ -138,80 +138,43 @@ def in_parts(
 
 def trained(
     given: Contender, seeds: Sequence[int], device: torch.device, limit: Limit
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[SeedRun], TrainingSession]:
     """Some seeds in one program: what came of each, and what it took."""
     free(device)
     wake(device)
     peak = PeakMemory(device)
-    with torch.random.fork_rng():  # dropout of others draws from torch's own generator
+    with torch.random.fork_rng():  # dropout of peers draws from torch's own generator
         torch.manual_seed(seeds[0])
         runs = given.fit(seeds, str(device), limit)
     results = []
     for run in runs:
         seconds = [entry["seconds"] / len(seeds) for entry in run.history]
-        times = {
-            "seconds_per_epoch": statistics.median(seconds),
-            "seconds_to_best": sum(seconds[: run.metrics["best_epoch"] + 1]),
-        }
-        results.append({**summarised(run), **rounded(times)})
-    session = {
-        "seeds": list(seeds),
-        "limit": asdict(limit),
-        "peak_bytes": peak.taken(),
-        "seconds_for_1000": seconds_to_answer(runs[0].model, given.dataset, runs[0].config.training, device),
-        "parameters": sum(parameter.numel() for parameter in runs[0].model.parameters()),
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "hardware": hardware(device),
-        "versions": versions(),
-        "commit": commit(),
-    }
-    return results, rounded(session)
+        to_best = sum(seconds[: run.metrics["best_epoch"] + 1])
+        results.append(seed_run(run, seconds_per_epoch=statistics.median(seconds), seconds_to_best=to_best))
+    taken = session(
+        list(seeds),
+        device,
+        limit=asdict(limit),
+        peak_bytes=peak.taken(),
+        seconds_for_1000=seconds_to_answer(runs[0].model, given.dataset, runs[0].config.training, device),
+        parameters=sum(parameter.numel() for parameter in runs[0].model.parameters()),
+    )
+    return results, taken
 
 
-class StaleError(TrainingError):
-    """A result of other settings, which is never added to."""
+class CutError(TrainingError):
+    """A result whose seeds were cut at another limit, which is never added to."""
 
 
-def stored(path: Path, fresh: dict[str, Any]) -> dict[str, Any]:
-    """What is there already."""
-    if not path.exists():
-        return fresh
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if not found["runs"]:
-        return fresh
-    if found["settings"] != fresh["settings"]:
-        raise StaleError(f"{path} was made with other settings than {fresh['model']} has now. Move it away to run it anew.")
-    return found
+def check_limit(path: Path, found: ResultRecord, missing: Sequence[int], limit: Limit) -> None:
+    """Refuse to put seeds that end elsewhere, or nowhere, beside seeds that were cut."""
+    cut = next((run.cut for run in found.runs if run.cut), None)
+    if missing and cut is not None and found.sessions[-1].limit != asdict(limit):
+        raise CutError(f"{path} has seeds that were cut at {cut}. Give the same limit, or move it away to run it anew.")
 
 
-def check_limit(path: Path, found: dict[str, Any], missing: Sequence[int], limit: Limit) -> None:
-    """Seeds that were cut have none beside them that were not, or elsewhere."""
-    cut = next((run["cut"] for run in found["runs"] if "cut" in run), None)
-    if missing and cut is not None and found["sessions"][-1]["limit"] != asdict(limit):
-        raise StaleError(f"{path} has seeds that were cut at {cut}. Give the same limit, or move it away to run it anew.")
-
-
-def plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """As JSON gives them back, without what changes no numbers."""
-    training = {name: value for name, value in settings["training"].items() if name not in UNIMPORTANT}
-    return dict(json.loads(json.dumps({**settings, "training": training})))
-
-
-def write(path: Path, found: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def render(dataset: Dataset, models: Sequence[str], folder: Path, protocol: str | None = None) -> str:
-    """The tables of a data set in Markdown, from what is in the folder."""
-    found = {model: read(path_of(folder / FOLDER, dataset.name, model)) for model in chosen(models, dataset)}
+def render(dataset: Dataset, found: Mapping[str, ResultRecord], protocol: str | None = None) -> str:
+    """The tables of a data set in Markdown, from results by model."""
     split = "test" if "test" in dataset.splits else "valid"
     asked = views(dataset.name, dataset.task, split, [protocol] if protocol else list(PROTOCOLS))
     return "\n".join(rendered(view, found, dataset.note) for view in asked)
-
-
-def read(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {"runs": []}
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content

@@ -9,7 +9,7 @@ from typing import Any
 from scipy import stats
 
 from gatas.experiments.contenders import LINKS, OURS
-from gatas.experiments.results import spread, values
+from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, spread
 from gatas.tasks.links import GATNE_TYPES
 
 COSTS = ("parameters", "s / epoch", "s to best", "peak memory", "s / 1,000 targets")
@@ -33,23 +33,23 @@ PROTOCOLS = {
     "paper": Protocol(
         "the paper's protocol",
         ("roc_auc", "f1"),
-        "ROC-AUC, and F1 at a probability of 0.5: the mean over the edge types that have links and others among the pairs. "
-        "MVE, MNE and GATNE-T have cosines instead: their F1 is where as many validation pairs are accepted as are links.",
+        "ROC-AUC, and F1 at a probability of 0.5: the mean over the edge types that have positives and negatives. "
+        "MVE, MNE and GATNE-T have cosines instead: their F1 is where as many validation pairs are accepted as are positive.",
     ),
     "gatne": Protocol(
         "GATNE's protocol",
         ("gatne.roc_auc", "gatne.pr_auc", "gatne.f1"),
-        "ROC-AUC, PR-AUC, and F1 where as many pairs are accepted as there are links.",
+        "ROC-AUC, PR-AUC, and F1 where as many pairs are accepted as there are positives.",
     ),
 }
 ONE_TRAINING = (
-    "Every protocol measures the same runs. MVE, MNE and GATNE-T are stopped by GATNE's ROC-AUC on validation data, others by "
-    "their own rule."
+    "Every protocol measures the same runs. MVE, MNE and GATNE-T are stopped by GATNE's ROC-AUC on validation data, the other "
+    "models by their own rule."
 )
 
 
 @dataclass(frozen=True)
-class View:
+class ComparisonTable:
     """One table: its title, where its metrics are in a run, and what a reader must know of them."""
 
     name: str
@@ -58,47 +58,45 @@ class View:
     notes: tuple[str, ...] = ()
 
 
-def views(data: str, task: str, split: str, protocols: Sequence[str] = tuple(PROTOCOLS)) -> list[View]:
+def views(data: str, task: str, split: str, protocols: Sequence[str] = tuple(PROTOCOLS)) -> list[ComparisonTable]:
     """The tables of a data set: one, or for links one for each protocol."""
     if task != LINKS:
         metric = "micro_f1" if task == "multi-label node classification" else "accuracy"
-        return [View(data, data, (f"{split}.{metric}",))]
+        return [ComparisonTable(data, data, (f"{split}.{metric}",))]
     found = []
     for name in protocols:
         protocol = PROTOCOLS[name]
         types = " and ".join(GATNE_TYPES.get(data, ())) if name == "gatne" else ""
         title = f"{data}{f', type {types}' if types else ''}: {protocol.title}"
         metrics = tuple(f"{split}.{metric}" for metric in protocol.metrics)
-        found.append(View(f"{data}-{name}", title, metrics, (protocol.note, ONE_TRAINING)))
+        found.append(ComparisonTable(f"{data}-{name}", title, metrics, (protocol.note, ONE_TRAINING)))
     return found
 
 
-def rendered(view: View, found: Mapping[str, dict[str, Any]], note: str) -> str:
+def rendered(view: ComparisonTable, found: Mapping[str, ResultRecord], note: str) -> str:
     """A table in Markdown, from results by model."""
-    ours = scores(found.get(OURS, {}), view.metrics[0])
+    ours = scores(found[OURS], view.metrics[0]) if OURS in found else {}
     names = [spoken(metric) for metric in view.metrics]
     against = f"{f'{names[0]} ' if len(names) > 1 else ''}against {OURS} (95 %)"
     columns = [*names, "seeds", against, *COSTS]
     rows = [row(model, result, view.metrics, ours) for model, result in found.items()]
     head = " | ".join(["| model", *columns]) + " |", "|---" * (len(columns) + 1) + "|"
-    stopped = [f"{model} stopped: {one['error']}" for model, one in found.items() if one.get("error") and one["runs"]]
-    cut = [CUT] if any("cut" in run for one in found.values() for run in one["runs"]) else []
+    stopped = [f"{model} stopped: {one.error}" for model, one in found.items() if one.error and one.runs]
+    cut = [CUT] if any(run.cut for one in found.values() for run in one.runs) else []
     said = [line for line in (*view.notes, *support(view, found), *cut, note, *stopped) if line]
     return "\n".join([f"### {view.title}", "", *head, *rows, "", NOTE, *said, ""])
 
 
-def side_by_side(columns: Mapping[str, Mapping[str, dict[str, Any]]], metrics: Mapping[str, str]) -> str:
+def side_by_side(columns: Mapping[str, Mapping[str, ResultRecord]], metrics: Mapping[str, str]) -> str:
     """Models by data sets in Markdown, from results by column and model; the best of a column is bold."""
     measured = {
-        column: {
-            own_name(model, one): list(scores(one, metrics[column]).values()) for model, one in found.items() if one["runs"]
-        }
+        column: {own_name(model, one): list(scores(one, metrics[column]).values()) for model, one in found.items() if one.runs}
         for column, found in columns.items()
     }
     best = {column: max(map(statistics.fmean, own.values()), default=math.inf) for column, own in measured.items()}
     cut = {
         (column, own_name(model, one)) for column, found in columns.items() for model, one in found.items()
-        if any("cut" in run for run in one["runs"])
+        if any(run.cut for run in one.runs)
     }  # fmt: skip
     counts = sorted({len(values) for own in measured.values() for values in own.values()})
 
@@ -118,19 +116,22 @@ def side_by_side(columns: Mapping[str, Mapping[str, dict[str, Any]]], metrics: M
     return "\n".join([*head, *rows, "", said, *marked, ""])
 
 
-def own_name(model: str, result: dict[str, Any]) -> str:
+def own_name(model: str, result: ResultRecord) -> str:
     """A recipe for one data set under a name for all of them."""
-    return f"{OURS}, {model.removeprefix(data)}" if model.startswith(data := f"{result['data']}-") else model
+    return f"{OURS}, {model.removeprefix(data)}" if model.startswith(data := f"{result.data}-") else model
 
 
-def support(view: View, found: Mapping[str, dict[str, Any]]) -> list[str]:
+def support(view: ComparisonTable, found: Mapping[str, ResultRecord]) -> list[str]:
     """How many pairs of each type there are, where the mean over types is shown."""
     split, _, metric = view.metrics[0].partition(".")
     if metric != "roc_auc":
         return []
-    types: dict[str, Any] = next((run[split].get("by_type", {}) for one in found.values() for run in one["runs"]), {})
-    counts = [f"{name}: {of['links']:,} and {of['others']:,}{'' if 'f1' in of else ', left out'}" for name, of in types.items()]
-    return [f"Links and others by type: {'; '.join(counts)}."] if counts else []
+    splits = (getattr(run, split) for one in found.values() for run in one.runs)
+    types: dict[str, Any] = next((measured.get("by_type", {}) for measured in splits), {})
+    counts = [
+        f"{name}: {of['positives']:,} and {of['negatives']:,}{'' if 'f1' in of else ', left out'}" for name, of in types.items()
+    ]
+    return [f"Positives and negatives by type: {'; '.join(counts)}."] if counts else []
 
 
 def spoken(metric: str) -> str:
@@ -140,43 +141,46 @@ def spoken(metric: str) -> str:
     return known.get(name, name)
 
 
-def scores(result: dict[str, Any], metric: str) -> dict[int, float]:
-    """In percent, by seed."""
-    runs = result.get("runs", [])
-    return {run["seed"]: 100 * value for run, value in zip(runs, values({"runs": runs}, metric), strict=True)}
+def scores(result: ResultRecord, metric: str) -> dict[int, float]:
+    """A metric in percent, by seed."""
+    return {run.seed: 100 * run.metric(metric) for run in result.runs}
 
 
-def row(model: str, result: dict[str, Any], metrics: Sequence[str], ours: dict[int, float]) -> str:
-    if not result["runs"]:
-        reason = result.get("error", "not run yet").replace("|", "¦")
+def row(model: str, result: ResultRecord, metrics: Sequence[str], ours: dict[int, float]) -> str:
+    """A model's line: what it reaches and what it takes, or why it has nothing to show."""
+    if not result.runs:
+        reason = (result.error or "not run yet").replace("|", "¦")
         return f"| {model} | {reason} |" + " – |" * (len(metrics) + 1 + len(COSTS))
     measured = [scores(result, metric) for metric in metrics]
     cells = [
         *(f"{statistics.fmean(own.values()):.2f} ± {spread(list(own.values())):.2f}" for own in measured),
-        seeds_of(result["runs"]),
+        seeds_of(result.runs),
         "–" if model == OURS else difference(measured[0], ours),
-        *costs(result["runs"], result["sessions"]),
+        *costs(result.runs, result.sessions),
     ]
     return " | ".join([f"| {model}", *cells]) + " |"
 
 
-def costs(runs: Sequence[dict[str, Any]], sessions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Of several programs the largest memory and the median time; what `reproduce` has made has neither."""
-    largest = max(sessions, key=lambda session: session.get("peak_bytes", 0))
-    if "parameters" not in largest:
+def costs(runs: Sequence[SeedRun], sessions: Sequence[TrainingSession]) -> list[str]:
+    """The largest memory and the median time of all programs; what `reproduce` has made has neither."""
+    largest = max(sessions, key=lambda session: session.peak_bytes or 0)
+    times = [(run.seconds_per_epoch, run.seconds_to_best) for run in runs]
+    answers = [session.seconds_for_1000 for session in sessions if session.seconds_for_1000 is not None]
+    per_epoch, to_best = ([time for time in column if time is not None] for column in zip(*times, strict=True))
+    if largest.parameters is None or not (per_epoch and to_best and answers):
         return ["–"] * len(COSTS)
     return [
-        f"{largest['parameters']:,}",
-        f"{statistics.median(run['seconds_per_epoch'] for run in runs):.3g}",
-        f"{statistics.median(run['seconds_to_best'] for run in runs):.3g}",
-        f"{readable(largest['peak_bytes'])} ({len(largest['seeds'])})",
-        f"{statistics.median(session['seconds_for_1000'] for session in sessions):.3g}",
+        f"{largest.parameters:,}",
+        f"{statistics.median(per_epoch):.3g}",
+        f"{statistics.median(to_best):.3g}",
+        f"{readable(largest.peak_bytes or 0)} ({len(largest.seeds)})",
+        f"{statistics.median(answers):.3g}",
     ]
 
 
-def seeds_of(runs: Sequence[dict[str, Any]]) -> str:
-    """How many there are, and how many of them were cut, where."""
-    cut = [run["cut"] for run in runs if "cut" in run]
+def seeds_of(runs: Sequence[SeedRun]) -> str:
+    """How many seeds there are, and how many of them were cut, where."""
+    cut = [run.cut for run in runs if run.cut]
     if not cut:
         return str(len(runs))
     return f"{len(runs)}, {'all' if len(cut) == len(runs) else len(cut)} cut at {' or '.join(dict.fromkeys(cut))}"

@@ -63,14 +63,14 @@ class Ours(Looped):
     def __init__(self, name: str, dataset: Dataset, config: Config | None) -> None:
         if config is None or name != OURS:
             config = recipes.recipe(dataset.name if name == OURS else name)
-        super().__init__(dataset, config, config.model_dump(mode="json"))
+        super().__init__(dataset, config, config.model_dump(mode="json", include={"model", "training"}))
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
         first = make_model(self.dataset, self.config, seeds[0])
         return [first, *(make_model(self.dataset, self.config, seed, first) for seed in seeds[1:])]
 
 
-class Other(Looped):
+class NodePeer(Looped):
     """A peer for node classification."""
 
     def __init__(self, name: str, dataset: Dataset) -> None:
@@ -91,7 +91,7 @@ class Other(Looped):
         return seeded(self.first, seeds)
 
 
-class OtherOfLinks(Contender):
+class LinkBaseline(Contender):
     """A peer for link prediction, one seed after another."""
 
     vmaps = False
@@ -185,7 +185,7 @@ def data_of(name: str) -> str | None:
 
 
 def is_for(name: str, dataset: Dataset) -> bool:
-    """A recipe is for its own data, a peer for its task, others are for all."""
+    """A recipe is for its own data, a peer for its task, a user's class for any data."""
     if name in PEERS or name in LINK_PEERS:
         return (name in LINK_PEERS) == (dataset.task == LINKS)
     return data_of(name) in (None, dataset.name)
@@ -227,5 +227,5 @@ def contender(name: str, dataset: Dataset, config: Config | None = None) -> Cont
     if ":" in name:
         return Own(name, dataset)
     if name in LINK_PEERS:
-        return OtherOfLinks(name, dataset)
-    return Other(name, dataset) if name in PEERS else Ours(name, dataset, config)
+        return LinkBaseline(name, dataset)
+    return NodePeer(name, dataset) if name in PEERS else Ours(name, dataset, config)

@@ -27,7 +27,7 @@ def free(device: torch.device) -> None:
 
 
 def wake(device: torch.device) -> None:
-    """Have a GPU started and its libraries loaded, which the first of several models would pay for alone."""
+    """Have a GPU started and its libraries loaded, which the first of many models would pay for alone."""
     if device.type == "cuda":
         matrix = torch.ones(64, 64, device=device, requires_grad=True)
         torch.autograd.grad(torch.nn.functional.elu(matrix @ matrix).sum(), matrix)

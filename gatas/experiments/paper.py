@@ -1,15 +1,21 @@
 """`reproduce`: run what stands behind a table's cells, resume where it stopped, and render the table."""
 
-import json
 import re
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
+from gatas.datasets import Dataset, open_dataset
 from gatas.errors import ConfigError
-from gatas.experiments.results import run_recipe, spread, values
-from gatas.experiments.tables import TABLES, Cell, Table
+from gatas.experiments.recipes import recipe
+from gatas.experiments.recording import curve, seed_run, session
+from gatas.experiments.results import ResultRecord, kept, read_result, result_path, resumed, spread, write_result
+from gatas.experiments.tables import TABLES, Cell, PaperTable
+from gatas.inference import fit_many
+from gatas.training.config import Config
+from gatas.training.loop import Entry, chosen_device
 
 
 def recipes_of(table: str, only: list[str]) -> list[str]:
@@ -39,18 +45,57 @@ def reproduce(
     return render(TABLES[table], folder)
 
 
-def render(table: Table, folder: Path) -> str:
+def run_recipe(
+    name: str,
+    seeds: Sequence[int],
+    folder: Path,
+    *,
+    at_once: int = 100,
+    data_dir: str | Path | None = None,
+    device: str = "auto",
+    report: Callable[[Entry], None] | None = None,
+) -> ResultRecord:
+    """Train the seeds that the recipe's result does not have yet, `at_once` in one program, and add them to it."""
+    config = recipe(name)
+    path, result = resumed(folder, asked_of(name, config))
+    missing = result.missing(seeds)
+    dataset: Dataset | None = None
+    for start in range(0, len(missing), at_once):
+        chosen = missing[start : start + at_once]
+        dataset = dataset or open_dataset(config.data, data_dir)
+        started = perf_counter()
+        runs = fit_many(config, chosen, dataset=dataset, device=device, report=report)
+        taken = session(chosen, chosen_device(device), seconds=round(perf_counter() - started, 2))
+        curves = {str(run.seed): curve(run) for run in runs if run.seed == 0}
+        about = {"task": dataset.task, "note": dataset.note}
+        result = result.model_copy(update=about).extended([seed_run(run) for run in runs], taken, curves)
+        write_result(path, result)
+    return result
+
+
+def asked_of(name: str, config: Config) -> ResultRecord:
+    """A recipe's result before anything was run."""
+    return ResultRecord(model=name, data=config.data.name, task="", settings=settings_of_config(config))
+
+
+def settings_of_config(config: Config) -> dict[str, Any]:
+    """A config as results keep it: model and training whole, of the data what is not as by default."""
+    data = {"name": config.data.name, **config.data.model_dump(mode="json", exclude_defaults=True)}
+    return kept({"data": data, **config.model_dump(mode="json", include={"model", "training"})})
+
+
+def render(table: PaperTable, folder: Path) -> str:
     """The table in Markdown, from what is in the folder."""
-    paths = {cell.recipe: folder / f"{cell.recipe}.json" for cell in table.cells}
-    found = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
-    return rendered(table, found)
+    wanted = {cell.recipe for cell in table.cells}
+    paths = {name: result_path(folder, asked_of(name, recipe(name))) for name in wanted}
+    return rendered(table, {name: read_result(path) for name, path in paths.items() if path.exists()})
 
 
-def rendered(table: Table, found: Mapping[str, dict[str, Any]]) -> str:
+def rendered(table: PaperTable, found: Mapping[str, ResultRecord]) -> str:
     """The table in Markdown, from results by recipe."""
     lines = [f"### {table.title}", "", "| | data | paper | ours | seeds | verdict |", "|---|---|---|---|---|---|"]
     for cell in table.cells:
-        numbers = values(found[cell.recipe], cell.metric) if cell.recipe in found else []
+        numbers = found[cell.recipe].values(cell.metric) if cell.recipe in found else []
         lines.append(f"| {cell.row} | {cell.column} | {shown(cell, cell.paper, cell.spread)} | {_ours(cell, numbers)} |")
     return "\n".join([*lines, "", *table.notes, ""])
 
@@ -64,6 +109,7 @@ def _ours(cell: Cell, numbers: list[float]) -> str:
 
 
 def shown(cell: Cell, mean: float | None, deviation: float | None) -> str:
+    """A cell's number with its deviation."""
     if mean is None:
         return "–"
     digits = 2 if cell.percent else 4

@@ -5,11 +5,10 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gatas.errors import ConfigError, GatasWarning
 from gatas.experiments import paper, recipes
-from gatas.experiments.compare_table import View, rendered, side_by_side, spoken
+from gatas.experiments.compare_table import ComparisonTable, rendered, side_by_side, spoken
 from gatas.experiments.report_benchmarks import MarkdownTable, Scaling, read_scaling
 from gatas.experiments.report_charts import (
     Chart,
@@ -21,8 +20,9 @@ from gatas.experiments.report_charts import (
     step_name,
     training_curves,
 )
-from gatas.experiments.report_page import CHARTS, Block, Section, alone, html_page, markdown_page
+from gatas.experiments.report_page import CHARTS, Block, ReportSection, alone, html_page, markdown_page
 from gatas.experiments.report_results import Result, Results, by_data, read_results, views_of
+from gatas.experiments.results import ResultRecord
 from gatas.experiments.tables import TABLES
 from gatas.training.checkpoint import write_whole
 
@@ -33,15 +33,15 @@ REPRODUCE = "Nothing here yet: `gatas reproduce table1` makes it."
 
 
 @dataclass(frozen=True)
-class Report:
-    """Where it was written, and what could not be used."""
+class WrittenReport:
+    """Where a report was written, and what could not be used."""
 
     html: Path
     markdown: Path
     problems: tuple[str, ...]
 
 
-def report(results: Path, benchmarks: Path, folder: Path, readme: Path | None = None) -> Report:
+def report(results: Path, benchmarks: Path, folder: Path, readme: Path | None = None) -> WrittenReport:
     """Write report.html, report.md and its charts into a folder. What cannot be used is warned of and listed there.
 
     A `readme` gets the short table of all peers, between its marks.
@@ -57,7 +57,7 @@ def report(results: Path, benchmarks: Path, folder: Path, readme: Path | None = 
     for section in sections:
         for chart in (chart for block in section.blocks for chart in block.charts):
             write_whole(folder / CHARTS / f"{chart.name}.svg", alone(chart).encode())
-    made = Report(folder / "report.html", folder / "report.md", tuple(found.problems))
+    made = WrittenReport(folder / "report.html", folder / "report.md", tuple(found.problems))
     write_whole(made.markdown, text.encode())
     write_whole(made.html, page.encode())
     if readme is not None:
@@ -68,30 +68,32 @@ def report(results: Path, benchmarks: Path, folder: Path, readme: Path | None = 
 def lead(found: Results) -> str:
     """What was run, when and on what."""
     every = [*found.recipes.values(), *found.peers]
-    sessions = [session for result in every for session in result.content["sessions"]]
+    sessions = [session for result in every for session in result.record.sessions]
     if not sessions:
         return "No results yet."
-    dates, hardware = (sorted({session[name] for session in sessions}) for name in ("date", "hardware"))
+    dates, hardware = (sorted({str(getattr(session, name)) for session in sessions}) for name in ("date", "hardware"))
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     runs = sum(len(result.runs) for result in every)
     counts = [f"{len(found.recipes)} recipes"] * bool(found.recipes) + [f"{len(found.peers)} comparisons"] * bool(found.peers)
     return f"{runs:,} runs of {' and '.join(counts)}, {when}, on {'; on '.join(hardware)}."
 
 
-def sections_of(found: Results, scalings: list[Scaling]) -> list[Section]:
+def sections_of(found: Results, scalings: list[Scaling]) -> list[ReportSection]:
     """The whole report. Those that are empty say what fills them; of benchmarks and problems there may be none."""
     sections = [
-        Section("tables", "The paper's tables", tuple(paper_table(name, found) for name in TABLES)),
-        Section("peers", "Beside other models", peers(found)),
-        Section("seconds", "Accuracy against seconds", seconds(found)),
-        Section("size", "Accuracy against S", sizes(found)),
-        Section("depth", "Learned depth", depth(found)),
-        Section("curves", "Training curves", curves(found)),
+        ReportSection("tables", "The paper's tables", tuple(paper_table(name, found) for name in TABLES)),
+        ReportSection("peers", "Beside other models", peers(found)),
+        ReportSection("seconds", "Accuracy against seconds", seconds(found)),
+        ReportSection("size", "Accuracy against S", sizes(found)),
+        ReportSection("depth", "Learned depth", depth(found)),
+        ReportSection("curves", "Training curves", curves(found)),
     ]
     if scalings:
-        sections.append(Section("scaling", "As graphs grow", tuple(scaling(scalings))))
+        sections.append(ReportSection("scaling", "As graphs grow", tuple(scaling(scalings))))
     if found.problems:
-        sections.append(Section("left-out", "Left out", (Block("\n".join(f"- {problem}" for problem in found.problems)),)))
+        sections.append(
+            ReportSection("left-out", "Left out", (Block("\n".join(f"- {problem}" for problem in found.problems)),))
+        )
     return sections
 
 
@@ -99,7 +101,7 @@ def paper_table(name: str, found: Results) -> Block:
     table = TABLES[name]
     wanted = list(dict.fromkeys(cell.recipe for cell in table.cells))
     there = {recipe: found.recipes[recipe] for recipe in wanted if recipe in found.recipes}
-    text = paper.rendered(table, {recipe: dict(result.content) for recipe, result in there.items()})
+    text = paper.rendered(table, {recipe: result.record for recipe, result in there.items()})
     command = f"gatas reproduce {name.removesuffix('-gatne')}"
     hint = f"\n`{command}` runs what is missing." if len(there) < len(wanted) else ""
     return Block(text + hint, tuple(result.path for result in there.values()))
@@ -107,7 +109,7 @@ def paper_table(name: str, found: Results) -> Block:
 
 def notes(results: Sequence[Result]) -> list[str]:
     """What a reader must know of their data."""
-    return sorted({f"{result.data}: {result.content['note']}" for result in results if result.content["note"]})
+    return sorted({f"{result.data}: {result.record.note}" for result in results if result.record.note})
 
 
 def mean(result: Result) -> float:
@@ -115,7 +117,7 @@ def mean(result: Result) -> float:
     return statistics.fmean(result.percent) if result.runs else float("-inf")
 
 
-def shown(results: Sequence[Result]) -> list[tuple[View, list[Result]]]:
+def shown(results: Sequence[Result]) -> list[tuple[ComparisonTable, list[Result]]]:
     """The tables of each data set, the paper's in its order, the best first; for links one for each protocol."""
     found, known = [], recipes.names()
     place = {data: known.index(data) if data in known else len(known) for data in by_data(results)}
@@ -130,12 +132,12 @@ def short(found: Results) -> str:
     """All models and data sets at a glance, with our recipes for each: nodes in one table, links in another."""
     tables, defaults = [], [result for result in variants(found) if result.name == f"{result.data}-default"]
     for links in (False, True):
-        columns: dict[str, dict[str, dict[str, Any]]] = {}
+        columns: dict[str, dict[str, ResultRecord]] = {}
         metrics = {}
         for view, results in shown([result for result in (*found.peers, *defaults) if result.runs]):
             if view.metrics[0].endswith("roc_auc") == links:
                 title = f"{view.title}, {spoken(view.metrics[0])}"
-                columns[title] = {result.name: {**result.content, "data": result.data} for result in results}
+                columns[title] = {result.name: result.record for result in results}
                 metrics[title] = view.metrics[0]
         tables += [side_by_side(columns, metrics)] if columns else []
     return "\n".join(tables)
@@ -145,10 +147,10 @@ def peers(found: Results) -> tuple[Block, ...]:
     """All at a glance; then a table for each data set, and for each protocol, with variants of ours as further rows."""
     blocks = [Block(text)] if (text := short(found)) else []
     for view, results in shown([*found.peers, *variants(found)]):
-        note = str(results[0].content["note"])
+        note = results[0].record.note
         if any(result.name in found.recipes for result in results):
             note = "\n".join(filter(None, [note, VARIANTS]))
-        text = rendered(view, {result.name: dict(result.content) for result in results}, note)
+        text = rendered(view, {result.name: result.record for result in results}, note)
         blocks.append(Block(text, tuple(result.path for result in results)))
     return tuple(blocks) or (Block(COMPARE),)
 
@@ -171,9 +173,8 @@ def is_ours(name: str, data: str) -> bool:
 
 
 def seconds(found: Results) -> tuple[Block, ...]:
-    charts = [
-        accuracy_against_seconds(view, results) for view, results in shown([result for result in found.peers if result.runs])
-    ]
+    timed = [result for result in found.peers if result.runs and all(run.seconds_to_best is not None for run in result.runs)]
+    charts = [accuracy_against_seconds(view, results) for view, results in shown(timed)]
     if not charts:
         return (Block(COMPARE),)
     note = (
@@ -199,8 +200,8 @@ def sizes(found: Results) -> tuple[Block, ...]:
 
 def depth(found: Results) -> tuple[Block, ...]:
     """q at the best epoch, the mean over seeds, of every model that learns it."""
-    own = [result for result in found.recipes.values() if result.content["config"]["model"]["ablation"] == "none"]
-    learned = [result for result in (*own, *found.peers) if result.runs and all(run.get("depth") for run in result.runs)]
+    own = [result for result in found.recipes.values() if result.record.settings["model"]["ablation"] == "none"]
+    learned = [result for result in (*own, *found.peers) if result.runs and all(run.depth for run in result.runs)]
     if not learned:
         return (Block(REPRODUCE),)
     depths = {result.name if result in own else f"{result.data}, {result.name}": mean_depth(result) for result in learned}
@@ -217,12 +218,12 @@ def depth(found: Results) -> tuple[Block, ...]:
 
 
 def mean_depth(result: Result) -> list[float]:
-    return [statistics.fmean(of_step) for of_step in zip(*(run["depth"] for run in result.runs), strict=True)]
+    return [statistics.fmean(of_step) for of_step in zip(*(run.depth or [] for run in result.runs), strict=True)]
 
 
 def curves(found: Results) -> tuple[Block, ...]:
     """A chart for each recipe, those of one data set together."""
-    drawn = [result for result in found.recipes.values() if result.content["curves"].get("0", {}).get("loss")]
+    drawn = [result for result in found.recipes.values() if result.record.curves.get("0", {}).get("loss")]
     blocks = []
     for data, results in by_data(drawn).items():
         ordered = sorted(results, key=order)
@@ -234,7 +235,7 @@ def curves(found: Results) -> tuple[Block, ...]:
 
 def order(result: Result) -> tuple[bool, str, int]:
     """The whole model first, then what is left of it."""
-    ablation = str(result.content["config"]["model"]["ablation"])
+    ablation = str(result.record.settings["model"]["ablation"])
     return ablation != "none", ablation, sample_size(result)
 
 

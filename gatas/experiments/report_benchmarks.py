@@ -30,7 +30,7 @@ class MarkdownTable:
         return [number(row[place]) for row in self.rows]
 
     def unit(self, place: int) -> str:
-        """Of a column of times or of memory; of others none."""
+        """The unit of a column of times or of memory; none of any other."""
         if any((found := NUMBER.fullmatch(row[place].strip())) and found[2] for row in self.rows):
             return "MiB"
         named = UNIT.search(self.header[place])

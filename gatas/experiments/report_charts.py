@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from gatas.experiments.baselines import PEERS
 from gatas.experiments.baselines.links import LINK_PEERS
-from gatas.experiments.compare_table import View, spoken
+from gatas.experiments.compare_table import ComparisonTable, spoken
 from gatas.experiments.contenders import OURS
 from gatas.experiments.report_benchmarks import Scaling
 from gatas.experiments.report_results import Result
@@ -58,7 +58,7 @@ def chart(name: str, title: str, description: str, figure: Figure, sources: Sequ
 
 
 @rc_context(STYLE)
-def accuracy_against_seconds(view: View, results: Sequence[Result]) -> Chart:
+def accuracy_against_seconds(view: ComparisonTable, results: Sequence[Result]) -> Chart:
     """What each model reaches, and how soon."""
     results = sorted(results, key=lambda result: -statistics.fmean(result.percent))
     known = (OURS, *PEERS, *LINK_PEERS)
@@ -67,7 +67,7 @@ def accuracy_against_seconds(view: View, results: Sequence[Result]) -> Chart:
     figure, axes = panel(3.1 + 0.17 * math.ceil(len(results) / 2))
     for result in results:
         mean, deviation = statistics.fmean(result.percent), spread(result.percent)
-        seconds = max(1e-5, statistics.median(run["seconds_to_best"] for run in result.runs))
+        seconds = max(1e-5, statistics.median(run.seconds_to_best or 0.0 for run in result.runs))
         times.append(seconds)
         place = places.index(result.name)
         low = mean < floor
@@ -132,18 +132,18 @@ def depth_bars(depths: Mapping[str, list[float]], sources: Sequence[Path]) -> Ch
 @rc_context(STYLE)
 def training_curves(result: Result) -> Chart:
     """Loss and metric of seed 0, epoch by epoch."""
-    curve = result.content["curves"]["0"]
+    curve: dict[str, Any] = result.record.curves["0"]
     metric = next((name for name in curve if name.startswith("valid_") and name != "valid_loss"), None)
     figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
     losses, *scores = figure.subplots(1 if metric is None else 2, 1, sharex=True, squeeze=False)[:, 0]
     epochs = range(1, len(curve["loss"]) + 1)
-    best = next((run["best_epoch"] for run in result.runs if run["seed"] == 0 and run["best_epoch"] < len(epochs)), -1)
+    best = next((run.best_epoch for run in result.runs if run.seed == 0 and run.best_epoch < len(epochs)), -1)
     kept = f"best after epoch {best + 1}" if best >= 0 else "no best epoch"
     losses.plot(epochs, curve["loss"], color=COLOURS[0], linewidth=1.3, label="training loss")
     if "valid_loss" in curve:
         losses.plot(epochs, curve["valid_loss"], color=COLOURS[2], linewidth=1.3, label="validation loss")
     for axes in scores:
-        axes.plot(epochs, [100 * value for value in curve[metric]], color=COLOURS[2], linewidth=1.3)
+        axes.plot(epochs, [100 * value for value in curve[str(metric)]], color=COLOURS[2], linewidth=1.3)
         axes.set_ylabel(f"{spoken(str(metric).removeprefix('valid_'))}, %")
     figure.suptitle(f"{result.name}: {kept}")
     losses.set_ylabel("loss")
@@ -203,7 +203,7 @@ def step_name(step: int) -> str:
 
 
 def sample_size(result: Result) -> int:
-    return int(result.content["config"]["model"]["sample_size"])
+    return int(result.record.settings["model"]["sample_size"])
 
 
 def metric_name(result: Result) -> str:

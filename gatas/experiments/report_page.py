@@ -26,7 +26,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A part of the report with a heading."""
 
     name: str
@@ -34,7 +34,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-def markdown_page(title: str, lead: str, sections: Sequence[Section], folder: Path) -> str:
+def markdown_page(title: str, lead: str, sections: Sequence[ReportSection], folder: Path) -> str:
     """The report as Markdown; charts are files beside it."""
     lines = [f"# {title}", "", lead, ""]
     for section in sections:
@@ -52,8 +52,8 @@ def markdown_page(title: str, lead: str, sections: Sequence[Section], folder: Pa
     return "\n".join(lines).rstrip() + "\n"
 
 
-def html_page(title: str, lead: str, sections: Sequence[Section], folder: Path) -> str:
-    """The same as a page that opens from disk."""
+def html_page(title: str, lead: str, sections: Sequence[ReportSection], folder: Path) -> str:
+    """The report as a page that opens from disk."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,

@@ -1,144 +1,38 @@
-"""What a report is made of: the JSONs under results/, each checked, and a line for each that cannot be used."""
+"""What a report is made of: the results in a folder, each checked, and a line for each that cannot be used."""
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import AfterValidator, BaseModel, ValidationError
 
 from gatas.errors import ConfigError
+from gatas.experiments import recipes
 from gatas.experiments.compare import FOLDER
-from gatas.experiments.compare_table import View, views
+from gatas.experiments.compare_table import ComparisonTable, views
 from gatas.experiments.contenders import LINKS
-from gatas.experiments.results import values
+from gatas.experiments.paper import settings_of_config
+from gatas.experiments.results import ResultRecord, SeedRun, completed, fingerprint, read_result
 from gatas.experiments.tables import TABLES
-
-
-class Record(BaseModel, frozen=True, strict=True):
-    """A part of a file; what else it holds is of no matter here."""
-
-
-class OneRun(Record):
-    """A seed."""
-
-    seed: int
-    best_epoch: int
-    valid: dict[str, Any] = {}
-    test: dict[str, Any] = {}
-    depth: list[float] | None = None
-
-
-class Support(Record):
-    """How many pairs of a type there are."""
-
-    links: int
-    others: int
-
-
-class Measured(Record):
-    """What a seed reaches on a split."""
-
-    by_type: dict[str, Support] = {}
-
-
-class PeerRun(OneRun):
-    """A seed of `gatas compare`."""
-
-    valid: Measured = Measured()  # type: ignore[assignment]
-    test: Measured = Measured()  # type: ignore[assignment]
-    seconds_per_epoch: float
-    seconds_to_best: float
-    cut: str = ""
-
-
-class Session(Record):
-    """What a program was run on."""
-
-    seeds: list[int]
-    date: str
-    hardware: str
-
-
-class PeerSession(Session):
-    """And what it took."""
-
-    parameters: int
-    peak_bytes: int
-    seconds_for_1000: float
-
-
-class DataSection(Record):
-    name: str
-
-
-class ModelSection(Record):
-    sample_size: int
-    ablation: str
-
-
-class ConfigSections(Record):
-    data: DataSection
-    model: ModelSection
-
-
-Curve = dict[str, list[float] | list[list[float]]]
-
-
-def same_epochs(curve: Curve) -> Curve:
-    if len({len(values) for values in curve.values()}) > 1:
-        raise ValueError("they are not all of as many epochs")
-    return curve
-
-
-def same_depth(runs: list[OneRun]) -> list[OneRun]:
-    if len({len(run.depth or ()) for run in runs}) > 1:
-        raise ValueError("they are not all of one depth")
-    return runs
-
-
-class RecipeFile(Record):
-    """What `run_recipe` writes, as far as a report looks at it."""
-
-    config: ConfigSections
-    note: str
-    runs: Annotated[list[OneRun], AfterValidator(same_depth)]
-    sessions: list[Session]
-    curves: dict[str, Annotated[Curve, AfterValidator(same_epochs)]]
-
-
-class PeerFile(Record):
-    """What `compare` writes, as far as a report looks at it."""
-
-    model: str
-    data: str
-    task: str = ""
-    note: str
-    runs: Annotated[list[PeerRun], AfterValidator(same_depth)]
-    sessions: list[PeerSession]
-    error: str = ""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A JSON that can be used. `name` is that of its recipe or model; `metric` is what it is measured by."""
+    """A file that can be used. `name` is that of its recipe or model; `metric` is what it is measured by."""
 
     path: Path
     name: str
     data: str
     metric: str
-    content: Mapping[str, Any]
+    record: ResultRecord
 
     @property
-    def runs(self) -> list[dict[str, Any]]:
-        return list(self.content["runs"])
+    def runs(self) -> list[SeedRun]:
+        return self.record.runs
 
     @property
     def percent(self) -> list[float]:
         """What it is measured by, of every seed."""
-        return [100 * value for value in values({"runs": self.runs}, self.metric)]
+        return [100 * value for value in self.record.values(self.metric)]
 
 
 @dataclass(frozen=True)
@@ -154,103 +48,117 @@ def read_results(folder: Path) -> Results:
     """Results of recipes and, in peers/, of comparisons."""
     if not folder.is_dir():
         raise ConfigError(f"{folder} is no folder. Give the one that `gatas reproduce` or `gatas compare` wrote to: --results.")
-    recipes, peers, problems = {}, [], []
+    problems: list[str] = []
+    recipes = by_recipe(read_all(folder, problems), problems)
+    peers = agreeing(with_distinct_names(read_all(folder / FOLDER, problems)), problems)
+    return Results(recipes, peers, problems)
+
+
+def read_all(folder: Path, problems: list[str]) -> list[Result]:
+    """The results of one folder, by the names of their files; `problems` gets a line for each that cannot be used."""
+    found = []
     for path in sorted(folder.glob("*.json")):
         try:
-            recipes[path.stem] = read_recipe(path)
+            record = read_result(path)
+            wanted = {cell.metric for table in TABLES.values() for cell in table.cells if cell.recipe == record.model}
+            found.append(Result(path, record.model, record.data, measured_by(record, wanted), record))
         except ConfigError as error:
-            problems.append(str(error))
-    for path in sorted((folder / FOLDER).glob("*.json")):
-        try:
-            peers.append(read_peer(path))
-        except ConfigError as error:
-            problems.append(str(error))
-    agreed, disagreeing = alike(peers)
-    return Results(recipes, agreed, [*problems, *disagreeing])
+            problems.append(left_out(path, str(error)))
+    return found
 
 
-def alike(peers: list[Result]) -> tuple[list[Result], list[str]]:
+def left_out(path: Path, reason: str) -> str:
+    """One line for a file that is not used."""
+    return f"{path} is left out: {reason.replace(str(path), 'it', 1) if reason.startswith(str(path)) else reason}"
+
+
+def by_recipe(results: list[Result], problems: list[str]) -> dict[str, Result]:
+    """One result for each recipe: where there are two, that with the settings which the recipe has now."""
+    found: dict[str, Result] = {}
+    for result in sorted(results, key=lambda result: not is_current(result)):
+        if not {"sample_size", "ablation"} <= set(result.record.settings.get("model", {})):
+            problems.append(left_out(result.path, "it is not of a recipe: its settings have no sample_size or no ablation."))
+        elif result.name in found:
+            problems.append(left_out(result.path, f"{found[result.name].path} is of the same recipe too."))
+        else:
+            found[result.name] = result
+    return dict(sorted(found.items(), key=lambda item: item[1].path))
+
+
+def is_current(result: Result) -> bool:
+    """Whether a result has the settings of its recipe."""
+    known = result.name in recipes.names()
+    return known and completed(result.record.settings) == completed(settings_of_config(recipes.recipe(result.name)))
+
+
+def with_distinct_names(results: list[Result]) -> list[Result]:
+    """Data and models of one name but of other settings get a name of their own; the first keeps it."""
+    data: dict[str, str] = {}
+    models: dict[tuple[str, str], str] = {}
+    found = []
+    for result in results:
+        of_data, own = (fingerprint(given) for given in (result.record.settings.get("data", {}), result.record.settings))
+        label = result.data if data.setdefault(result.data, of_data) == of_data else f"{result.data} ({of_data})"
+        name = result.name if models.setdefault((label, result.name), own) == own else f"{result.name} ({own})"
+        found.append(replace(result, data=label, name=name))
+    return found
+
+
+def agreeing(peers: list[Result], problems: list[str]) -> list[Result]:
     """One of each model, those of one data set measured by one metric; by micro-F1 where any is."""
-    agreed, problems = [], []
+    found = []
     for results in by_data(peers).values():
         metrics = [result.metric for result in results if result.metric]
-        links = any(result.content.get("task") == LINKS for result in results)
-        usual = metrics[0] if metrics else "test.roc_auc" if links else "test.accuracy"
+        usual = metrics[0] if metrics else "test.roc_auc" if results[0].record.task == LINKS else "test.accuracy"
         metric = next((name for name in metrics if name.endswith(".micro_f1")), usual)
         needed = [name for view in views_of(results[0].data, metric) for name in view.metrics]
         first = {result.name: result.path for result in reversed(results)}
         for result in results:
             try:
                 if result.path != first[result.name]:
-                    raise ConfigError(f"{result.path} is left out: {first[result.name]} is of the same model and data too.")
-                measured_at(result.path, result.content, needed)
-                agreed.append(replace(result, metric=metric))
+                    raise ConfigError(f"{first[result.name]} is of the same model and data too.")
+                check_metrics(result.record, needed)
+                found.append(replace(result, metric=metric))
             except ConfigError as error:
-                problems.append(str(error))
-    return agreed, problems
+                problems.append(left_out(result.path, str(error)))
+    return found
 
 
-def views_of(data: str, metric: str) -> list[View]:
+def views_of(data: str, metric: str) -> list[ComparisonTable]:
     """The tables of a data set that is measured by a metric: for links one for each protocol."""
     split, _, name = metric.partition(".")
-    return views(data, LINKS, split) if name == "roc_auc" else [View(data, data, (metric,))]
+    return views(data, LINKS, split) if name == "roc_auc" else [ComparisonTable(data, data, (metric,))]
 
 
 def by_data(results: Iterable[Result]) -> dict[str, list[Result]]:
+    """Results by the name of their data."""
     found: dict[str, list[Result]] = {}
     for result in results:
         found.setdefault(result.data, []).append(result)
     return found
 
 
-def read_recipe(path: Path) -> Result:
-    content = read_checked(path, RecipeFile, "gatas reproduce")
-    wanted = {cell.metric for table in TABLES.values() for cell in table.cells if cell.recipe == path.stem}
-    return Result(path, path.stem, content["config"]["data"]["name"], measured_by(path, content, wanted), content)
-
-
-def read_peer(path: Path) -> Result:
-    content = read_checked(path, PeerFile, "gatas compare")
-    return Result(path, content["model"], content["data"], measured_by(path, content, set()), content)
-
-
-def read_checked(path: Path, kind: type[Record], command: str) -> dict[str, Any]:
-    """The content of a file that is of a kind."""
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        kind.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "all of it"
-        raise ConfigError(f"{path} is left out: it is not what `{command}` writes ({place}: {first['msg'].lower()}).") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is left out: it could not be read as JSON ({error}).") from None
-    if content["runs"] and not content["sessions"]:
-        raise ConfigError(f"{path} is left out: it has runs, but no session says what they were run on.")
-    return content
-
-
-def measured_by(path: Path, content: Mapping[str, Any], wanted: set[str]) -> str:
-    """Where the metric of all runs is; `wanted` are others that must be there. With several labels a node it is micro-F1."""
-    runs = content["runs"]
+def measured_by(record: ResultRecord, wanted: set[str]) -> str:
+    """Where the metric of all runs is; `wanted` are further ones that must be there. Of multi-label data it is micro-F1."""
+    runs = record.runs
     if not runs:
         return ""
-    split = "test" if all(run.get("test") for run in runs) else "valid"
-    measured = [run.get(split, {}) for run in runs]
+    split = "test" if all(run.test for run in runs) else "valid"
+    measured = [run.test if split == "test" else run.valid for run in runs]
     if "roc_auc" in measured[0]:
         metric = "roc_auc"
-    else:  # with one label a node they are the same
+    else:  # with one label a node they are equal
         metric = "accuracy" if all(one.get("accuracy") == one.get("micro_f1") for one in measured) else "micro_f1"
-    measured_at(path, content, [f"{split}.{metric}", *sorted(wanted)])
+    check_metrics(record, [f"{split}.{metric}", *sorted(wanted)])
     return f"{split}.{metric}"
 
 
-def measured_at(path: Path, content: Mapping[str, Any], metrics: Sequence[str]) -> None:
+def check_metrics(record: ResultRecord, metrics: Sequence[str]) -> None:
     """Refuse a result that lacks a metric."""
     for name in metrics:
         try:
-            finite = all(math.isfinite(value) for value in values(dict(content), name))
+            finite = all(math.isfinite(value) for value in record.values(name))
         except (KeyError, TypeError, ValueError):
-            raise ConfigError(f"{path} is left out: a run has no {name}.") from None
+            raise ConfigError(f"a run has no {name}.") from None
         if not finite:
-            raise ConfigError(f"{path} is left out: {name} of a run is no finite number.")
+            raise ConfigError(f"{name} of a run is no finite number.")

@@ -1,148 +1,212 @@
-"""One JSON per recipe under results/: what was run, on what, and what came of it for every seed."""
+"""`ResultRecord`: what was run, on what, and what came of it for every seed. One JSON for each, here read and written."""
 
+import hashlib
 import json
-import os
-import platform
+import re
 import statistics
-import subprocess
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import torch
-from pydantic import ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError
 
-from gatas.datasets import Dataset, open_dataset
-from gatas.errors import TrainingError
-from gatas.experiments.recipes import recipe
-from gatas.inference import fit_many
+from gatas.errors import ConfigError
+from gatas.tasks.config import ModelConfig
 from gatas.training.checkpoint import write_whole
-from gatas.training.config import Config
-from gatas.training.loop import Entry, chosen_device
-from gatas.training.run import TrainedRun
+from gatas.training.config import TrainingConfig
 
-PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torchmetrics", "torch-geometric")
-UNIMPORTANT = {"checkpoint_seconds", "keep_checkpoints"}
+MAY_CHANGE = {"checkpoint_seconds", "keep_checkpoints"}
+"""Settings of training that change no number."""
 
-
-def run_recipe(
-    name: str,
-    seeds: Sequence[int],
-    folder: Path,
-    *,
-    at_once: int = 100,
-    data_dir: str | Path | None = None,
-    device: str = "auto",
-    report: Callable[[Entry], None] | None = None,
-) -> dict[str, Any]:
-    """Train the seeds that the recipe's JSON does not have yet, `at_once` in one program, and add them to it."""
-    config, path = recipe(name), folder / f"{name}.json"
-    result = stored(path, config)
-    missing = [seed for seed in seeds if seed not in {run["seed"] for run in result["runs"]}]
-    dataset: Dataset | None = None
-    for start in range(0, len(missing), at_once):
-        chosen = missing[start : start + at_once]
-        dataset = dataset or open_dataset(config.data, data_dir)
-        started = perf_counter()
-        runs = fit_many(config, chosen, dataset=dataset, device=device, report=report)
-        session = {
-            "seeds": chosen,
-            "seconds": round(perf_counter() - started, 2),
-            "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            "hardware": hardware(chosen_device(device)),
-            "versions": versions(),
-            "commit": commit(),
-        }
-        result["runs"] += [summarised(run) for run in runs]
-        result["curves"] |= {str(run.seed): curve(run) for run in runs if run.seed == 0}
-        result["sessions"].append(session)
-        result["note"] = dataset.note
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, (json.dumps(result, indent=1, ensure_ascii=False) + "\n").encode())
-    return result
+Curve = dict[str, list[float] | list[list[float]]]
 
 
-def stored(path: Path, config: Config) -> dict[str, Any]:
-    """What is there already; a result of other settings is never added to."""
-    settings = config.model_dump(mode="json")
-    settings["training"] = {name: value for name, value in settings["training"].items() if name not in UNIMPORTANT}
-    if not path.exists():
-        return {"config": settings, "note": "", "runs": [], "sessions": [], "curves": {}}
-    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if _completed(result["config"]) != _completed(settings):
-        raise TrainingError(f"{path} was made with other settings than the recipe has now. Move it away to run it anew.")
-    return result
+def _check_curve(curve: Curve) -> Curve:
+    if len({len(values) for values in curve.values()}) > 1:
+        raise ValueError("they are not all of as many epochs")
+    return curve
 
 
-def _completed(settings: dict[str, Any]) -> Config | None:
-    """With what has been added to configs since, as it is by default; None where there is no such config any more."""
-    try:
-        return Config.model_validate(settings)
-    except ValidationError:
-        return None
+class ResultPart(BaseModel, frozen=True, strict=True, extra="allow"):
+    """A part of a result. What else is in a file is kept."""
 
 
-def summarised(run: TrainedRun) -> dict[str, Any]:
-    """One seed: metrics, the depth it learned, and how long an epoch took."""
-    metrics = {name: rounded(value) for name, value in run.metrics.items()}
-    best = run.history[max(0, run.metrics["best_epoch"])]
-    return {"seed": run.seed, **metrics, **({"depth": rounded(best["depth"])} if "depth" in best else {})}
+class Support(ResultPart):
+    """How many pairs of a type there are."""
+
+    positives: int
+    negatives: int
 
 
-def curve(run: TrainedRun) -> dict[str, list[Any]]:
-    """A run epoch by epoch."""
-    return {name: [rounded(entry[name]) for entry in run.history] for name in run.history[0] if name != "epoch"}
+def _check_support(metrics: dict[str, Any]) -> dict[str, Any]:
+    for support in metrics.get("by_type", {}).values():
+        Support.model_validate(support)
+    return metrics
 
 
-def rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: rounded(own) for name, own in value.items()}
-    if isinstance(value, list):
-        return [rounded(own) for own in value]
-    return round(value, 5) if isinstance(value, float) else value
+SplitMetrics = Annotated[dict[str, Any], AfterValidator(_check_support)]
 
 
-def values(result: dict[str, Any], metric: str) -> list[float]:
-    """A metric of every seed."""
-    found = []
-    for run in result["runs"]:
-        value: Any = run
-        for part in metric.split("."):
+class SeedRun(ResultPart):
+    """What came of one seed."""
+
+    seed: int
+    best_epoch: int
+    epochs: int | None = None
+    valid: SplitMetrics = {}
+    test: SplitMetrics = {}
+    depth: list[float] | None = None
+    cut: str = ""  # the limit that ended it, such as `6 s`
+    seconds_per_epoch: float | None = None
+    seconds_to_best: float | None = None
+
+    def metric(self, name: str) -> float:
+        """A number by where it is, as `test.gatne.f1`."""
+        split, *parts = name.split(".")
+        value: Any = {"valid": self.valid, "test": self.test}[split]
+        for part in parts:
             value = value[part]
-        found.append(float(value))
-    return found
+        return float(value)
+
+
+class TrainingSession(ResultPart):
+    """Seeds that were trained as one program, what on, and what it took."""
+
+    seeds: list[int]
+    date: str
+    hardware: str
+    versions: dict[str, str] = {}
+    commit: str = ""
+    seconds: float | None = None
+    limit: dict[str, float | None] = {}
+    parameters: int | None = None
+    peak_bytes: int | None = None
+    seconds_for_1000: float | None = None
+
+
+def _check_depths(runs: list[SeedRun]) -> list[SeedRun]:
+    if len({len(run.depth or ()) for run in runs}) > 1:
+        raise ValueError("they are not all of one depth")
+    return runs
+
+
+class ResultRecord(BaseModel, frozen=True, strict=True, extra="forbid"):
+    """A model on a data set. `model` names a recipe, a peer or a `module:Class`; `settings` say what both names stand for."""
+
+    format: Literal[1] = 1
+    model: str
+    data: str
+    task: str
+    note: str = ""
+    settings: dict[str, Any]
+    error: str = ""  # what ended the last attempt, if it failed
+    runs: Annotated[list[SeedRun], AfterValidator(_check_depths)] = []
+    sessions: list[TrainingSession] = []
+    curves: dict[str, Annotated[Curve, AfterValidator(_check_curve)]] = {}  # by seed
+
+    def is_about(self, other: "ResultRecord") -> bool:
+        """Whether both are of one model and one data set, with settings that give the same numbers."""
+        alike = (self.model, self.data) == (other.model, other.data)
+        return alike and completed(self.settings) == completed(other.settings)
+
+    def missing(self, seeds: Sequence[int]) -> list[int]:
+        """Those of some seeds that were not run yet."""
+        done = {run.seed for run in self.runs}
+        return [seed for seed in seeds if seed not in done]
+
+    def values(self, metric: str) -> list[float]:
+        """A metric of every seed."""
+        return [run.metric(metric) for run in self.runs]
+
+    def extended(self, runs: list[SeedRun], session: TrainingSession, curves: dict[str, Curve] | None = None) -> "ResultRecord":
+        """With further seeds."""
+        more = {"runs": [*self.runs, *runs], "sessions": [*self.sessions, session], "curves": {**self.curves, **(curves or {})}}
+        return self.model_copy(update={**more, "error": ""})
+
+
+def completed(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with those that were added since, at their defaults, and without those that change no number."""
+    found = dict(settings)
+    kinds: tuple[tuple[str, type[BaseModel]], ...] = (("model", ModelConfig), ("training", TrainingConfig))
+    for section, kind in kinds:
+        try:
+            found[section] = kind.model_validate(found.get(section, {})).model_dump(mode="json")
+        except ValidationError:  # those of a peer, which has its own
+            continue
+    return kept(found)
+
+
+def kept(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as JSON gives them back, without those that change no number."""
+    training = {name: value for name, value in settings.get("training", {}).items() if name not in MAY_CHANGE}
+    plain: dict[str, Any] = json.loads(json.dumps({**settings, "training": training}))
+    return plain
+
+
+def fingerprint(settings: dict[str, Any]) -> str:
+    """Eight characters that tell settings apart."""
+    return hashlib.sha256(json.dumps(completed(settings), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def file_name(data: str, model: str) -> str:
+    """`cora-gcn`; recipes are named after their data already."""
+    name = model if model == data or model.startswith(f"{data}-") else f"{data}-{model}"
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name)
+
+
+def result_path(folder: Path, record: ResultRecord) -> Path:
+    """Where a result is kept: DATA-MODEL.json, with a suffix where another result has that name already.
+
+    Another result is one of the same names but of other data or settings, as two YAML files may have; neither is lost.
+    """
+    name = file_name(record.data, record.model)
+    first, suffix = folder / f"{name}.json", re.compile(re.escape(name) + r"-[0-9a-f]{8}\.json")
+    others = sorted(path for path in folder.glob(f"{name}-*.json") if suffix.fullmatch(path.name))
+    for path in (first, *others):
+        if not path.exists():
+            return path
+        found = read_result(path)
+        failed = not found.runs and found.settings.get("data") == record.settings.get("data")
+        if found.is_about(record) or (failed and (found.model, found.data) == (record.model, record.data)):
+            return path
+    return folder / f"{name}-{fingerprint(record.settings)}.json"
+
+
+def resumed(folder: Path, fresh: ResultRecord) -> tuple[Path, ResultRecord]:
+    """Where a result is kept, and what is there of it already."""
+    path = result_path(folder, fresh)
+    found = read_result(path) if path.exists() else fresh
+    return path, found if found.runs else fresh
+
+
+def read_result(path: Path) -> ResultRecord:
+    """The result that a file holds."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} could not be read as JSON ({error}).") from None
+    if isinstance(content, dict) and "format" not in content and "runs" in content:
+        raise ConfigError(f"{path} is a result of gatas 0.1, which is no longer read. Move it away and run it again.")
+    try:
+        record = ResultRecord.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "all of it"
+        raise ConfigError(
+            f"{path} is not what `gatas reproduce` and `gatas compare` write ({place}: {first['msg'].lower()})."
+        ) from None
+    if record.runs and not record.sessions:
+        raise ConfigError(f"{path} has runs, but no session says what they were run on.")
+    return record
+
+
+def write_result(path: Path, record: ResultRecord) -> None:
+    """Write a result so that after any end there is all of it or what was there before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"format": record.format, **record.model_dump(mode="json", exclude_defaults=True)}
+    write_whole(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def spread(numbers: list[float]) -> float:
+    """Standard deviation; 0 of a single number."""
     return statistics.stdev(numbers) if len(numbers) > 1 else 0.0
-
-
-def hardware(device: torch.device) -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
-    gpu = f"{torch.cuda.get_device_name()}; " if device.type == "cuda" else ""
-    return f"{gpu}{name}, {len(os.sched_getaffinity(0))} cores"
-
-
-def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def commit() -> str:
-    """Of the code that ran; $GATAS_COMMIT where the code is a copy without its history."""
-    given = os.environ.get("GATAS_COMMIT")
-    if given:
-        return given
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else "unknown"

@@ -25,7 +25,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """Cells with a title and what a reader must know."""
 
     name: str
@@ -70,7 +70,7 @@ LITE = "YouTube-lite is a stand-in about seven times sparser than YouTube, whose
 TABLES = {
     table.name: table
     for table in (
-        Table(
+        PaperTable(
             "table1",
             "Node classification (the paper's Table 1)",
             (
@@ -81,21 +81,21 @@ TABLES = {
             ),
             ("Accuracy in percent; of PPI micro-F1.", REBUILT),
         ),
-        Table(
+        PaperTable(
             "table2",
             "Typed link prediction (the paper's Table 2): the paper's protocol",
             (*_links("twitter", "Twitter", 95.44, 87.13), *_links("youtube-lite", "YouTube-lite", None, None)),
             ("In percent, macro over the edge types that have test pairs; F1 at a probability of 0.5.", LITE),
             seeds=5,
         ),
-        Table(
+        PaperTable(
             "table2-gatne",
             "Typed link prediction, the same runs: GATNE's protocol",
             (*_gatne("twitter", "Twitter, type 1"), *_gatne("youtube-lite", "YouTube-lite")),
             ("In percent; F1 where as many pairs are accepted as there are links.", LITE),
             seeds=5,
         ),
-        Table(
+        PaperTable(
             "table3",
             "Ablations (the paper's Table 3)",
             (
@@ -105,7 +105,7 @@ TABLES = {
             ),
             ("Accuracy in percent, S = 100; of PPI micro-F1, S = 500.", REBUILT),
         ),
-        Table(
+        PaperTable(
             "default",
             "Recipes of our own, beside the best of the paper's Table 1",
             (

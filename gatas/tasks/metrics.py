@@ -1,56 +1,61 @@
-"""Metrics, as torchmetrics and scikit-learn define them; both are imported when first needed, as they take seconds."""
+"""Metrics. Reported ones are scikit-learn's, imported when first needed (it takes a second); monitored ones are plain torch."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-NAMES = ("accuracy", "micro_f1", "macro_f1")
-KINDS: tuple[Literal["micro"], Literal["macro"]] = ("micro", "macro")
-
 
 def classification_metrics(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy, micro- and macro-F1. With several labels a node, accuracy is that of single labels."""
-    from torchmetrics.functional import classification as metrics
+    """Accuracy, micro- and macro-F1 of (n, classes) logits.
 
-    if labels.ndim == 2:
-        predicted, truth, classes = (logits > 0).int(), labels.int(), logits.shape[1]
-        accuracy = metrics.multilabel_accuracy(predicted, truth, classes, average="micro")
-        f1 = [metrics.multilabel_f1_score(predicted, truth, classes, average=kind) for kind in KINDS]
+    Macro-F1 of one class a node is over the classes that occur, as truth or as prediction; of multi-label data it is over all
+    classes, and one that never occurs counts as 0. Multi-label accuracy is that of single labels.
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+
+    if labels.ndim == 1:
+        truth, predicted = labels.cpu().numpy(), logits.argmax(-1).cpu().numpy()
+        micro, macro = (f1_score(truth, predicted, average=kind, zero_division=0) for kind in ("micro", "macro"))
     else:
-        predicted, truth, classes = logits.argmax(-1), labels, logits.shape[1]
-        accuracy = metrics.multiclass_accuracy(predicted, truth, classes, average="micro")
-        f1 = [metrics.multiclass_f1_score(predicted, truth, classes, average=kind) for kind in KINDS]
-    return dict(zip(NAMES, torch.stack([accuracy, *f1]).tolist(), strict=True))
+        truth, predicted = (labels > 0).cpu().numpy(), (logits > 0).cpu().numpy()
+        micro = f1_score(truth.ravel(), predicted.ravel(), zero_division=0)
+        # scikit-learn takes a single column for two classes
+        macro = f1_score(truth, predicted, average="macro", zero_division=0) if truth.shape[1] > 1 else micro
+    accuracy = accuracy_score(truth.ravel(), predicted.ravel())
+    return {"accuracy": float(accuracy), "micro_f1": float(micro), "macro_f1": float(macro)}
 
 
 def micro_metric(logits: Tensor, labels: Tensor) -> Tensor:
-    """(M,) accuracy, or micro-F1 with several labels a node, of (M, n, classes) logits."""
-    from torchmetrics.functional import classification as metrics
+    """(M,) accuracy, or micro-F1 of multi-label data, of (M, n, classes) logits; the host is not waited for."""
+    return accuracy(logits, labels) if labels.ndim == 1 else micro_f1(logits, labels)
 
-    def one(own: Tensor) -> Tensor:
-        if labels.ndim == 2:
-            predicted, truth = (own > 0).int(), labels.int()
-            return metrics.multilabel_f1_score(predicted, truth, own.shape[1], average="micro", validate_args=False)
-        return metrics.multiclass_accuracy(own.argmax(-1), labels, own.shape[1], average="micro", validate_args=False)
 
-    return torch.vmap(one)(logits)
+def accuracy(logits: Tensor, labels: Tensor) -> Tensor:
+    """(…) shares of the n nodes whose largest of (…, n, classes) logits is at their label."""
+    return (logits.argmax(-1) == labels).sum(-1) / labels.shape[0]
+
+
+def micro_f1(logits: Tensor, labels: Tensor) -> Tensor:
+    """(…) micro-F1 of (…, n, classes) logits, positive where a label is predicted; 0 where none is true or predicted."""
+    predicted, truth = logits > 0, labels > 0
+    correct, named = (predicted & truth).sum((-2, -1)), predicted.sum((-2, -1)) + truth.sum()
+    return 2 * correct / named.clamp_min(1)
 
 
 def paper_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """ROC-AUC and F1 at a probability of 0.5, macro over the edge types that have links and others among the pairs.
+    """ROC-AUC and F1 at a probability of 0.5, macro over the edge types that have positives and negatives.
 
-    `scores` are logits. `by_type` has the support of every type, measured or not.
+    `scores` are logits. `by_type` has how many of both every type has, measured or not.
     """
     from sklearn.metrics import f1_score, roc_auc_score
 
     by_type: dict[str, dict[str, float]] = {}
     for kind, name in enumerate(names):
         own, wanted = scores[types == kind], truth[types == kind]
-        by_type[name] = {"links": int(wanted.sum()), "others": int((1 - wanted).sum())}
+        by_type[name] = {"positives": int(wanted.sum()), "negatives": int((1 - wanted).sum())}
         if 0 < wanted.sum() < len(wanted):
             by_type[name] |= {"roc_auc": float(roc_auc_score(wanted, own)), "f1": float(f1_score(wanted, own > 0))}
     return {

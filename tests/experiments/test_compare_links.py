@@ -14,10 +14,11 @@ from gatas.errors import ConfigError
 from gatas.experiments import compare as comparing
 from gatas.experiments import recipes
 from gatas.experiments.baselines.links import LINK_PEERS, runs, skipgram
-from gatas.experiments.compare import compare, path_of
+from gatas.experiments.compare import compare
 from gatas.experiments.compare_table import views
 from gatas.experiments.contenders import LINKS, check_models, contender
 from gatas.experiments.report import report
+from gatas.experiments.results import file_name
 from gatas.training.limit import Limit
 from tests.experiments.baselines.links.toys import NUM_NODES, clubs
 from tests.tasks.toys import camps, likes
@@ -58,7 +59,7 @@ def quick(monkeypatch):
     """Toys by name, and a tiny recipe."""
     toys = {"clubs": clubs(), "camps": camps()}
     monkeypatch.setattr(comparing, "load_dataset", lambda name, _: toys[name])
-    monkeypatch.setattr(runs, "Settings", partial(skipgram.Settings, num_walks=2))
+    monkeypatch.setattr(runs, "SkipGramSettings", partial(skipgram.SkipGramSettings, num_walks=2))
     model = {"num_steps": 2, "sample_size": 5, "num_heads": 1, "node_embedding_size": 4, "pair_hidden_size": 8}
     monkeypatch.setitem(recipes.OWN, "clubs", {"model": model, "training": {"epochs": 2}})
 
@@ -72,8 +73,12 @@ def gatas(capsys, *words):
     return out, err, end.value.code or 0
 
 
+def path_of(folder, model, data="clubs"):
+    return folder / "peers" / f"{file_name(data, model)}.json"
+
+
 def read(folder, model, data="clubs"):
-    return json.loads(path_of(folder / "peers", data, model).read_text())
+    return json.loads(path_of(folder, model, data).read_text())
 
 
 def tables(text):
@@ -107,7 +112,7 @@ def test_links_are_compared_resumed_and_shown_by_both_protocols(quick, tmp_path,
                          (gatne["mne"][1], [run["test"]["gatne"]["pr_auc"] for run in seeds])]:  # fmt: skip
         assert cell.startswith(f"{50 * sum(values):.2f} ± ")
     assert paper["mne"][2] == "2, all cut at 2 epochs" and paper["gatas"][2] == "2" and " to " in paper["mne"][3]
-    assert "Links and others by type: friend: 19 and 19; rival: 12 and 12." in out
+    assert "Positives and negatives by type: friend: 19 and 19; rival: 12 and 12." in out
     assert len({len(row) for row in paper.values()}) == len({len(row) for row in gatne.values()}) == 1
 
 
@@ -209,6 +214,6 @@ def test_the_report_has_a_table_and_a_chart_for_each_protocol(quick, tmp_path):
     assert not done.problems
     content = read(tmp_path / "results", OWN)
     del content["runs"][0]["test"]["gatne"]["f1"]
-    path_of(tmp_path / "results" / "peers", "clubs", OWN).write_text(json.dumps(content))
+    path_of(tmp_path / "results", OWN).write_text(json.dumps(content))
     with pytest.warns(match=r"clubs-.*Own\.json is left out: a run has no test\.gatne\.f1"):
         report(tmp_path / "results", tmp_path, tmp_path / "report")

@@ -13,13 +13,14 @@ import pytest
 from gatas.errors import ConfigError, GatasWarning
 from gatas.experiments import compare as comparing
 from gatas.experiments import recipes
-from gatas.experiments.baselines import PEERS, Recipe
+from gatas.experiments.baselines import PEERS, PeerRecipe
 from gatas.experiments.compare import compare
 from gatas.experiments.compare_table import side_by_side
+from gatas.experiments.paper import run_recipe
 from gatas.experiments.report import report
 from gatas.experiments.report_benchmarks import number, read_scaling
 from gatas.experiments.report_results import measured_by, read_results
-from gatas.experiments.results import run_recipe
+from tests.experiments.records import record
 from tests.tasks.toys import camps
 
 EMPTY = {"br", "hr", "img", "link", "meta"}
@@ -77,12 +78,13 @@ def made(tmp_path_factory):
         patch.setitem(recipes.OWN, "digits", ours)
         patch.setitem(recipes.OWN, "camps", ours)
         patch.setattr(comparing, "load_dataset", lambda name, _: camps())
-        patch.setattr(PEERS["gcn"], "recipes", {"cora": Recipe(model, training.model_copy(update={"epochs": 3}))})
+        patch.setattr(PEERS["gcn"], "recipes", {"cora": PeerRecipe(model, training.model_copy(update={"epochs": 3}))})
         run_recipe("digits", range(2), folder, device="cpu")
         compare(["camps"], ["gatas", "gcn"], folder, seeds=2, device="cpu")
     for name, size in (("cora-10", 10), ("cora-100", 100)):
         content = json.loads((folder / "digits.json").read_text())
-        content["config"]["data"]["name"], content["config"]["model"]["sample_size"] = "cora", size
+        content |= {"model": name, "data": "cora"}
+        content["settings"]["data"]["name"], content["settings"]["model"]["sample_size"] = "cora", size
         content["note"] = "Labels were rebuilt."
         (folder / f"{name}.json").write_text(json.dumps(content))
     return folder
@@ -174,8 +176,12 @@ def spoiled(path, **changes):
         ('{"runs": [', "could not be read as JSON"),
         ("\udcff", "could not be read as JSON"),
         ("[" * 100_000, "could not be read as JSON"),
-        ('{"hello": "<script>alert(1)</script>"}', r"not what `gatas reproduce` writes \(config: field required\)"),
-        ("[1, 2]", "not what `gatas reproduce` writes"),
+        (
+            '{"hello": "<script>alert(1)</script>"}',
+            r"not what `gatas reproduce` and `gatas compare` write \(model: field required\)",
+        ),
+        ("[1, 2]", "not what `gatas reproduce` and `gatas compare` write"),
+        ('{"config": {}, "runs": []}', r"a result of gatas 0\.1, which is no longer read\. Move it away"),
     ],
 )
 def test_what_cannot_be_used_gets_a_line(content, said, results):
@@ -202,7 +208,7 @@ def test_the_rest_is_rendered(results, tmp_path):
         ({"runs": [{"seed": 0, "best_epoch": 0, "test": {"accuracy": float("nan"), "micro_f1": 0}}]}, "no finite number"),
         ({"sessions": []}, "no session"),
         ({"curves": {"0": {"loss": [1.0], "valid_loss": [1.0, 2.0]}}}, "not all of as many epochs"),
-        ({"curves": {"0": {"loss": ["much"]}}}, "not what `gatas reproduce` writes"),
+        ({"curves": {"0": {"loss": ["much"]}}}, "not what `gatas reproduce` and `gatas compare` write"),
         ({"runs": [{"seed": "0", "best_epoch": 0}]}, r"runs\.0\.seed"),
     ],
 )
@@ -216,7 +222,7 @@ def test_a_result_that_was_changed_by_hand_is_left_out(changes, said, results):
 def test_a_foreign_file_among_comparisons_is_left_out(results):
     (results / "peers" / "odd.json").write_text("{}")
     (problem,) = read_results(results).problems
-    assert "odd.json is left out: it is not what `gatas compare` writes (model: field required)" in problem
+    assert "odd.json is left out: it is not what `gatas reproduce` and `gatas compare` write (model: field required)" in problem
 
 
 def test_a_comparison_measured_otherwise_is_left_out(results):
@@ -270,6 +276,7 @@ def test_variants_of_ours_are_further_rows_of_their_data(results, tmp_path):
         (results / "peers" / f"cora-{name}.json").write_text(json.dumps({**peer, "data": "cora", "model": name}))
     for name in ("cora-default", "cora-without_paths"):
         shutil.copy(results / "cora-10.json", results / f"{name}.json")
+        spoiled(results / f"{name}.json", model=name)
     readme = tmp_path / "README.md"
     readme.write_text("<!-- results: peers -->\n<!-- end of peers -->\n")
     text = parts(report(results, tmp_path, tmp_path / "report", readme).markdown.read_text(), "Beside other models")
@@ -350,7 +357,7 @@ def test_cells_are_numbers_or_words(cell, value):
     ],
 )
 def test_results_are_measured_by_what_their_task_is_measured_by(metrics, name):
-    assert measured_by(Path("x.json"), {"runs": [{"seed": 0, "test": metrics}]}, set()) == name
+    assert measured_by(record(runs=[{"seed": 0, "test": metrics}]), set()) == name
 
 
 def test_a_readme_gets_all_models_at_a_glance(made, benchmarks, tmp_path):
@@ -368,7 +375,7 @@ def test_models_side_by_side_have_the_best_in_bold_and_a_mark_where_they_were_cu
     def found(data, cut, *accuracies):
         more = {"cut": "3 epochs"} if cut else {}
         runs = [{"seed": seed, "test": {"accuracy": accuracy}, **more} for seed, accuracy in enumerate(accuracies)]
-        return {"data": data, "runs": runs}
+        return record(data=data, runs=runs)
 
     columns = {
         "small": {"gatas": found("s", False, 0.5, 0.7), "s-default": found("s", False, 0.9), "none": found("s", False)},

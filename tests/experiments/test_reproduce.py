@@ -1,16 +1,25 @@
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gatas.errors import ConfigError, TrainingError
-from gatas.experiments import recipes, reproduce, results
-from gatas.experiments.paper import recipes_of, render, update_readme, verdict
+from gatas.cli import main
+from gatas.errors import ConfigError
+from gatas.experiments import recipes
+from gatas.experiments.contenders import contender
+from gatas.experiments.paper import asked_of, recipes_of, render, reproduce, update_readme, verdict
 from gatas.experiments.recipes import names, recipe
-from gatas.experiments.results import stored
-from gatas.experiments.tables import TABLES, Cell, Table
+from gatas.experiments.results import completed, kept, read_result, result_path
+from gatas.experiments.tables import TABLES, Cell, PaperTable
+from tests.experiments.records import record
 
-TINY = Table("tiny", "Tiny", (Cell("ours", "Digits", "digits", "test.accuracy", 90.0, 1.0),), ("A note.",), seeds=2)
+TINY = PaperTable("tiny", "Tiny", (Cell("ours", "Digits", "digits", "test.accuracy", 90.0, 1.0),), ("A note.",), seeds=2)
+
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture
@@ -40,23 +49,45 @@ def test_a_table_is_run_once_and_goes_on_where_it_stopped(tiny, tmp_path):
 
 def test_results_of_other_settings_are_never_added_to(tiny, tmp_path, monkeypatch):
     reproduce("tiny", tmp_path, seeds=1, device="cpu")
+    before = (tmp_path / "digits.json").read_bytes()
     monkeypatch.setitem(recipes.OWN, "digits", {**recipes.OWN["digits"], "training": {"epochs": 3}})
-    with pytest.raises(TrainingError, match="other settings"):
-        reproduce("tiny", tmp_path, seeds=2, device="cpu")
+    assert "not run yet" in render(TINY, tmp_path)
+    assert "| 2 |" in reproduce("tiny", tmp_path, seeds=2, device="cpu")
+    assert (tmp_path / "digits.json").read_bytes() == before
+    other = result_path(tmp_path, asked_of("digits", recipe("digits")))
+    assert other.name != "digits.json" and [run.epochs for run in read_result(other).runs] == [3, 3]
 
 
 def test_results_from_before_a_setting_was_added_are_gone_on_with(tiny, tmp_path):
     reproduce("tiny", tmp_path, seeds=1, device="cpu")
     found = json.loads((tmp_path / "digits.json").read_text())
-    del found["config"]["model"]["layer_norm"]
+    del found["settings"]["model"]["layer_norm"]
     (tmp_path / "digits.json").write_text(json.dumps(found))
     reproduce("tiny", tmp_path, seeds=2, device="cpu")
     assert len(json.loads((tmp_path / "digits.json").read_text())["runs"]) == 2
 
 
 def test_our_own_results_have_the_settings_of_their_recipes():
-    paths = list((Path(__file__).parents[2] / "results").glob("*.json"))
-    assert paths and all(stored(path, recipe(path.stem))["runs"] for path in paths)
+    paths = list(RESULTS.glob("*.json"))
+    for path in paths:
+        found = read_result(path)
+        assert found.runs and found.is_about(asked_of(path.stem, recipe(path.stem))), path
+    assert len(paths) >= 29
+
+
+def test_our_own_comparisons_have_the_settings_of_their_models():
+    paths = list((RESULTS / "peers").glob("*.json"))
+    for path in paths:
+        found = read_result(path)
+        named: Any = SimpleNamespace(name=found.data, task=found.task)
+        settings = kept({"data": {"name": found.data}, **contender(found.model, named).settings})
+        assert found.runs and completed(found.settings) == completed(settings), path
+    assert len(paths) >= 63
+
+
+def test_our_own_results_are_where_they_would_be_written():
+    for path in (*RESULTS.glob("*.json"), *(RESULTS / "peers").glob("*.json")):
+        assert result_path(path.parent, read_result(path)) == path
 
 
 def test_cells_that_were_not_run_say_so(tmp_path):
@@ -97,4 +128,34 @@ def test_the_reference_recipe_has_the_departures_that_change_numbers():
 
 
 def test_a_result_is_rounded_but_not_cut():
-    assert results.values({"runs": [{"test": {"f1": 0.5}}, {"test": {"f1": 1}}]}, "test.f1") == [0.5, 1.0]
+    runs = [{"seed": 0, "test": {"f1": 0.5}}, {"seed": 1, "test": {"f1": 1}}]
+    assert record(runs=runs).values("test.f1") == [0.5, 1.0]
+
+
+def command(capsys, *words):
+    """What `gatas reproduce` prints and says, and its exit code."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+        patch.setattr(sys, "argv", ["gatas", "reproduce", *map(str, words)])
+        main()
+    out, err = capsys.readouterr()
+    return out, err, end.value.code or 0
+
+
+def test_the_command_runs_some_recipes_in_programs_of_some_seeds_and_renders(tiny, tmp_path, capsys):
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- results: tiny -->\n<!-- end of tiny -->\n")
+    words = ("tiny", "--out", tmp_path / "results", "--device", "cpu")
+    out, err, code = command(capsys, *words, "--render-only")
+    assert code == 0 and "not run yet" in out and err == "" and not (tmp_path / "results").exists()
+    out, err, code = command(capsys, *words, "--seeds", 3, "--at-once", 2, "--only", "dig", "--readme", readme)
+    assert code == 0 and err == "digits …\n" and "| 3 |" in out and out.strip() in readme.read_text()
+    sessions = read_result(tmp_path / "results" / "digits.json").sessions
+    assert [session.seeds for session in sessions] == [[0, 1], [2]]
+    _, err, code = command(capsys, *words, "--only", "kin")
+    assert code == 1 and err.count("\n") == 1 and "nothing in tiny is named like kin" in err
+
+
+def test_the_command_looks_for_data_in_the_folder_given(tiny, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("GATAS_DATA", raising=False)
+    _, err, code = command(capsys, "table2", "--only", "twitter", "--data-dir", tmp_path / "nowhere", "--out", tmp_path)
+    assert code == 1 and str(tmp_path / "nowhere") in "".join(err.split("\n"))

@@ -30,7 +30,7 @@ def test_metrics_are_scikit_learns(num_nodes, num_classes, seed):
 
 @settings(max_examples=25)
 @given(num_nodes=st.integers(2, 30), num_classes=st.integers(2, 5), seed=st.integers(0, 99))
-def test_metrics_of_several_labels_are_scikit_learns(num_nodes, num_classes, seed):
+def test_multi_label_metrics_are_scikit_learns(num_nodes, num_classes, seed):
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(2, num_nodes, num_classes, generator=generator)
     labels = torch.rand(num_nodes, num_classes, generator=generator).round()
@@ -46,8 +46,46 @@ def test_metrics_of_several_labels_are_scikit_learns(num_nodes, num_classes, see
     assert micro_metric(logits, labels).tolist() == approx(each)
 
 
+@settings(max_examples=50)
+@given(
+    num_nodes=st.integers(1, 20),
+    num_classes=st.integers(1, 6),
+    kind=st.sampled_from(["few", "zero", "all"]),
+    seed=st.integers(0, 99),
+)
+def test_monitored_metrics_are_the_reported_ones_where_classes_are_absent(num_nodes, num_classes, kind, seed):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(3, num_nodes, num_classes, generator=generator) - 1.5  # often nothing is predicted
+    classes = torch.randint(max(1, num_classes // 2), (num_nodes,), generator=generator)
+    share = {"few": 0.1, "zero": 0.0, "all": 1.0}[kind]
+    for labels, metric in [
+        (classes, "accuracy"),
+        ((torch.rand(num_nodes, num_classes, generator=generator) < share).float(), "micro_f1"),
+    ]:
+        reported = [classification_metrics(own, labels)[metric] for own in logits]
+        assert micro_metric(logits, labels).tolist() == approx(reported, abs=1e-6)
+        assert torch.vmap(lambda own, labels=labels: micro_metric(own, labels))(logits).tolist() == approx(reported, abs=1e-6)
+
+
+def test_macro_f1_leaves_out_classes_that_never_occur_but_counts_labels_that_never_do():
+    one = torch.tensor([[2.0, 1, 0], [2, 1, 0], [1, 2, 0]])  # 0, 0, 1: F1 of class 0 is 2/3, of class 1 is 2/3
+    assert classification_metrics(one, torch.tensor([0, 1, 1]))["macro_f1"] == approx(2 / 3)
+    many = torch.tensor([[1.0, -1], [1, -1]])
+    assert classification_metrics(many, torch.tensor([[1, 0], [1, 0]])) == {"accuracy": 1, "micro_f1": 1, "macro_f1": 0.5}
+
+
+def test_all_zero_labels_have_an_f1_of_zero():
+    found = classification_metrics(torch.full((3, 2), -1.0), torch.zeros(3, 2))
+    assert found == {"accuracy": 1, "micro_f1": 0, "macro_f1": 0}
+
+
+def test_a_single_label_is_measured_as_a_label_and_not_as_two_classes():
+    found = classification_metrics(torch.tensor([[1.0], [-1], [1]]), torch.tensor([[1], [0], [0]]))
+    assert found == approx({"accuracy": 2 / 3, "micro_f1": 2 / 3, "macro_f1": 2 / 3})
+
+
 #   logits   3    1   -1  │  2    1   -2  │  4
-#   links    ✓    ✗    ✓  │  ✗    ✓    ✗  │  ✓        type 2 has no pairs that are none, type 3 no pairs at all
+#   links    ✓    ✗    ✓  │  ✗    ✓    ✗  │  ✓        type 2 has no negatives, type 3 no pairs at all
 SCORES = np.array([3.0, 1, -1, 2, 1, -2, 4])
 TRUTH = np.array([1, 0, 1, 0, 1, 0, 1], np.int8)
 TYPES = np.array([0, 0, 0, 1, 1, 1, 2])
@@ -55,10 +93,10 @@ TYPES = np.array([0, 0, 0, 1, 1, 1, 2])
 
 def test_the_papers_protocol_is_the_mean_over_types_that_can_be_measured():
     found = paper_protocol(SCORES, TRUTH, TYPES, ("a", "b", "c", "d"))
-    assert found["by_type"]["a"] == {"links": 2, "others": 1, "roc_auc": approx(1 / 2), "f1": approx(1 / 2)}
-    assert found["by_type"]["b"] == {"links": 1, "others": 2, "roc_auc": approx(1 / 2), "f1": approx(2 / 3)}
-    assert found["by_type"]["c"] == {"links": 1, "others": 0}
-    assert found["by_type"]["d"] == {"links": 0, "others": 0}
+    assert found["by_type"]["a"] == {"positives": 2, "negatives": 1, "roc_auc": approx(1 / 2), "f1": approx(1 / 2)}
+    assert found["by_type"]["b"] == {"positives": 1, "negatives": 2, "roc_auc": approx(1 / 2), "f1": approx(2 / 3)}
+    assert found["by_type"]["c"] == {"positives": 1, "negatives": 0}
+    assert found["by_type"]["d"] == {"positives": 0, "negatives": 0}
     assert (found["roc_auc"], found["f1"]) == (approx(1 / 2), approx((1 / 2 + 2 / 3) / 2))
 
 

@@ -64,7 +64,7 @@ def test_links_of_a_circle_are_learned():
     dataset = likes()
     run = fit(predictor(dataset, dropout=0), dataset, epochs=60, batch_size=60, learning_rate=0.02, negatives="once")
     assert run.history[-1]["loss"] < 0.5 * run.history[0]["loss"]
-    assert run.metrics["test"]["by_type"]["likes"]["links"] == 2
+    assert run.metrics["test"]["by_type"]["likes"]["positives"] == 2
 
 
 def test_a_warm_start_goes_on_from_the_weights_there_are():

@@ -13,12 +13,12 @@ from gatas.experiments.baselines.gcn import GCN
 from gatas.experiments.baselines.gcnii import GCNII
 from gatas.experiments.baselines.mlp import MLP
 from gatas.experiments.baselines.monet import MoNet
-from gatas.experiments.baselines.peer import Peer, Recipe
+from gatas.experiments.baselines.peer import Peer, PeerRecipe
 from gatas.experiments.baselines.pprgo import PPRGo
 from gatas.experiments.baselines.sage import GraphSAGE
 from gatas.experiments.baselines.sgat import SGAT
 
-__all__ = ["PEERS", "Peer", "Recipe", "recipe_of", "seeded"]
+__all__ = ["PEERS", "Peer", "PeerRecipe", "recipe_of", "seeded"]
 
 PEERS: dict[str, type[Peer]] = {
     "mlp": MLP,
@@ -35,17 +35,17 @@ PEERS: dict[str, type[Peer]] = {
 }
 
 
-def recipe_of(name: str, dataset: Dataset) -> Recipe:
+def recipe_of(name: str, dataset: Dataset) -> PeerRecipe:
     """A peer's settings for a data set; for one that its paper does not know, those for the most similar."""
     recipes = PEERS[name].recipes
     if dataset.name in recipes:
         return recipes[dataset.name]
     nearest = "ppi" if dataset.task == "multi-label node classification" else "cora"
     if nearest not in recipes:
-        raise ConfigError(f"{name} has no settings for nodes with several labels, as {dataset.name} has.")
+        raise ConfigError(f"{name} has no settings for multi-label data, as {dataset.name} is.")
     model, training = recipes[nearest]
     by_graph = dataset.nodes.graph_id is not None
-    return Recipe({**model, "rows_sum_to_one": False}, training.model_copy(update={"by_graph": by_graph}))
+    return PeerRecipe({**model, "rows_sum_to_one": False}, training.model_copy(update={"by_graph": by_graph}))
 
 
 def seeded(peer: Peer, seeds: Sequence[int]) -> list[Peer]:

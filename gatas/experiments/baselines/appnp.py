@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
 
 
 class APPNP(Peer):
@@ -19,7 +19,7 @@ class APPNP(Peer):
 
     recipes: ClassVar[Recipes] = dict.fromkeys(
         CITATIONS,
-        Recipe(
+        PeerRecipe(
             {"rows_sum_to_one": True, "hidden_size": 64, "num_steps": 10, "teleport": 0.1, "dropout": 0.5},
             trained(learning_rate=0.01, l2=5e-3, epochs=10_000, patience=100, monitor="either"),
         ),

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_remaining_self_loops
 
-from gatas.experiments.baselines.peer import Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import Peer, PeerRecipe, Recipes, trained
 
 CITATION = {"rows_sum_to_one": True, "hidden_sizes": (8,), "num_heads": (8, 1), "dropout": 0.6}
 STOPPING = {"epochs": 100_000, "patience": 100, "monitor": "both"}
@@ -37,9 +37,9 @@ class GAT(Peer):
 
     layer: ClassVar[Any] = DroppingGATConv
     recipes: ClassVar[Recipes] = {
-        **dict.fromkeys(("cora", "citeseer"), Recipe(CITATION, trained(learning_rate=0.005, l2=5e-4, **STOPPING))),
-        "pubmed": Recipe({**CITATION, "num_heads": (8, 8)}, trained(learning_rate=0.01, l2=1e-3, **STOPPING)),
-        "ppi": Recipe(
+        **dict.fromkeys(("cora", "citeseer"), PeerRecipe(CITATION, trained(learning_rate=0.005, l2=5e-4, **STOPPING))),
+        "pubmed": PeerRecipe({**CITATION, "num_heads": (8, 8)}, trained(learning_rate=0.01, l2=1e-3, **STOPPING)),
+        "ppi": PeerRecipe(
             {"hidden_sizes": (256, 256), "num_heads": (4, 4, 6), "dropout": 0.0, "shortcuts": True},
             trained(learning_rate=0.005, by_graph=True, **{**STOPPING, "monitor": "either"}),
         ),

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
 
 
 class GCN(Peer):
@@ -18,7 +18,7 @@ class GCN(Peer):
 
     recipes: ClassVar[Recipes] = dict.fromkeys(
         CITATIONS,
-        Recipe(
+        PeerRecipe(
             {"rows_sum_to_one": True, "hidden_size": 16, "dropout": 0.5},
             trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=10, monitor="loss"),
         ),

@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from torch_geometric.nn import GCN2Conv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import Peer, PeerRecipe, Recipes, trained
 
 
-def _citation(num_layers: int, hidden_size: int, decay: float, dropout: float, l2: float) -> Recipe:
+def _citation(num_layers: int, hidden_size: int, decay: float, dropout: float, l2: float) -> PeerRecipe:
     sizes = {"num_layers": num_layers, "hidden_size": hidden_size, "initial": 0.1, "decay": decay, "dropout": dropout}
-    return Recipe(
+    return PeerRecipe(
         {"rows_sum_to_one": True, **sizes, "dense_l2_share": 5e-4 / l2},
         trained(learning_rate=0.01, l2=l2, epochs=1500, patience=100, monitor="loss"),
     )
@@ -31,7 +31,7 @@ class GCNII(Peer):
         "cora": _citation(64, 64, decay=0.5, dropout=0.6, l2=0.01),
         "citeseer": _citation(32, 256, decay=0.6, dropout=0.7, l2=0.01),
         "pubmed": _citation(16, 256, decay=0.4, dropout=0.5, l2=5e-4),
-        "ppi": Recipe(
+        "ppi": PeerRecipe(
             {"num_layers": 9, "hidden_size": 2048, "initial": 0.5, "decay": 1.0, "dropout": 0.2, "starred": True},
             trained(learning_rate=0.001, by_graph=True, epochs=8000, patience=2000),
         ),

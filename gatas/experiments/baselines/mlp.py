@@ -10,7 +10,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
 
 
 class MLP(Peer):
@@ -19,12 +19,12 @@ class MLP(Peer):
     recipes: ClassVar[Recipes] = {
         **dict.fromkeys(
             CITATIONS,
-            Recipe(
+            PeerRecipe(
                 {"rows_sum_to_one": True, "hidden_sizes": (16,), "dropout": 0.5},
                 trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=10, monitor="loss"),
             ),
         ),
-        "ppi": Recipe(
+        "ppi": PeerRecipe(
             {"hidden_sizes": (512, 512), "dropout": 0.0}, trained(learning_rate=0.005, by_graph=True, epochs=1000, patience=100)
         ),
     }

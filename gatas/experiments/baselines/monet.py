@@ -15,14 +15,14 @@ from torch.nn import functional as F
 from torch_geometric.nn import GMMConv
 from torch_geometric.utils import add_remaining_self_loops, degree
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
 
 
 class MoNet(Peer):
     """Two layers of Gaussian kernels over projected pseudo-coordinates."""
 
     recipes: ClassVar[Recipes] = {
-        name: Recipe(
+        name: PeerRecipe(
             {"rows_sum_to_one": True, "hidden_size": 16, "num_kernels": 3, "pseudo_size": 3 if name == "pubmed" else 2,
              "dropout": 0.5},
             trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=200),

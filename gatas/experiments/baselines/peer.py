@@ -20,14 +20,14 @@ ALL_NODES = 1 << 20
 """A batch size that no split reaches: one step an epoch, or one for each graph."""
 
 
-class Recipe(NamedTuple):
+class PeerRecipe(NamedTuple):
     """What a peer is made of for a data set, and how it learns."""
 
     model: Mapping[str, Any]
     training: TrainingConfig
 
 
-Recipes = Mapping[str, Recipe]
+Recipes = Mapping[str, PeerRecipe]
 
 
 def trained(**settings: Any) -> TrainingConfig:
@@ -38,20 +38,20 @@ def trained(**settings: Any) -> TrainingConfig:
 class Peer(Learnable):
     """A network over all nodes of a data set. `settings` are those of its `build`; weights are a function of `seed`.
 
-    Of several graphs side by side it looks at the one that `first_node` says. `rows_sum_to_one` divides each node's features
+    Where graphs stand side by side it looks at the one that `first_node` says. `rows_sum_to_one` divides each node's features
     by their sum, as Kipf's loader does with bags of words.
     """
 
     randomness = "different"
     vmaps: bool = True
-    """Whether several of its kind can be trained as one program."""
+    """Whether many of its kind can be trained as one program."""
     recipes: ClassVar[Recipes] = {}
-    """By data set; those of `cora` and `ppi` serve for other data with one label a node, or with several."""
+    """By data set; those of `cora` and `ppi` serve for other data with one label a node, or for multi-label data."""
     build: Callable[..., None]
     """Makes the layers."""
 
     dropout: float
-    """Of features, and of whatever else a peer drops."""
+    """Dropout of features, and of whatever else a peer drops."""
 
     features: Tensor  # (N, feature_size)
     filled: Tensor  # where features, row after row, are not 0

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch_geometric.utils import degree, get_ppr
 
 from gatas.datasets import Dataset
-from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
 from gatas.sampling.sampler import Mode
 
 
@@ -22,7 +22,7 @@ class PPRGo(Peer):
 
     recipes: ClassVar[Recipes] = dict.fromkeys(
         CITATIONS,
-        Recipe(
+        PeerRecipe(
             {"hidden_size": 32, "dropout": 0.1, "teleport": 0.25, "threshold": 1e-4, "top": 32},
             trained(learning_rate=0.005, l2=1e-4, batch_size=512, epochs=200, patience=200),
         ),

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn import SAGEConv
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
 
 
 class GraphSAGE(Peer):
@@ -21,12 +21,12 @@ class GraphSAGE(Peer):
     recipes: ClassVar[Recipes] = {
         **dict.fromkeys(
             CITATIONS,
-            Recipe(
+            PeerRecipe(
                 {"rows_sum_to_one": True, "hidden_sizes": (16,), "dropout": 0.5},
                 trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=200),
             ),
         ),
-        "ppi": Recipe(
+        "ppi": PeerRecipe(
             {"hidden_sizes": (256, 256), "dropout": 0.0, "ends_dense": True},
             trained(learning_rate=0.01, by_graph=True, epochs=1000, patience=100),
         ),

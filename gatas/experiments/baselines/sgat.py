@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.utils import add_remaining_self_loops
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, Recipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
 
 TEMPERATURE, LOWEST, HIGHEST = 2 / 3, -0.1, 1.1
 """β, γ and ζ of the hard-concrete distribution."""
@@ -45,7 +45,7 @@ class SGAT(Peer):
 
     recipes: ClassVar[Recipes] = dict.fromkeys(
         CITATIONS,
-        Recipe(
+        PeerRecipe(
             {"rows_sum_to_one": True, "hidden_size": 32, "num_heads": 2, "dropout": 0.6, "l0": 1e-6},
             trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=150),
         ),

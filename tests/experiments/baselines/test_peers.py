@@ -90,7 +90,7 @@ def test_a_peer_has_settings_for_every_citation_network(name):
 
 def test_only_some_have_settings_for_several_labels():
     assert {name for name, peer in PEERS.items() if "ppi" in peer.recipes} == set(SEVERAL)
-    with pytest.raises(ConfigError, match="gcn has no settings for nodes with several labels"):
+    with pytest.raises(ConfigError, match="gcn has no settings for multi-label data"):
         recipe_of("gcn", labelled_graphs())
 
 

@@ -101,7 +101,7 @@ class LinkPeer(Learnable):
         return self.score(representations[source], representations[target], edge_type)
 
 
-class GCN(LinkPeer):
+class GCNEncoder(LinkPeer):
     """Kipf & Welling (2017) over the edges of all types."""
 
     edges: Tensor
@@ -120,7 +120,7 @@ class GCN(LinkPeer):
         return found
 
 
-class GAT(LinkPeer):
+class GATEncoder(LinkPeer):
     """Veličković et al. (2018) over the edges of all types."""
 
     edges: Tensor
@@ -139,7 +139,7 @@ class GAT(LinkPeer):
         return found
 
 
-class RGCN(LinkPeer):
+class RGCNEncoder(LinkPeer):
     """Schlichtkrull et al. (2018); each type has a mixture of few matrices."""
 
     edges: Tensor

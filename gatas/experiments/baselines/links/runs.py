@@ -8,12 +8,13 @@ import torch
 
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError
-from gatas.experiments.baselines.links.encoders import GAT, GCN, RGCN, TRAINING, LinkPeer
+from gatas.experiments.baselines.links.encoders import TRAINING, GATEncoder, GCNEncoder, LinkPeer, RGCNEncoder
 from gatas.experiments.baselines.links.gatne import GATNE
 from gatas.experiments.baselines.links.mne import MNE
 from gatas.experiments.baselines.links.mve import MVE
-from gatas.experiments.baselines.links.skipgram import Settings, SkipGram, fit_skipgram
-from gatas.experiments.results import summarised
+from gatas.experiments.baselines.links.skipgram import SkipGram, SkipGramSettings, fit_skipgram
+from gatas.experiments.recording import seed_run
+from gatas.experiments.results import SeedRun
 from gatas.tasks.config import checked
 from gatas.training.config import Config, DataConfig, TrainingConfig
 from gatas.training.limit import Limit
@@ -21,11 +22,11 @@ from gatas.training.loop import Entry, chosen_device, fit_models
 from gatas.training.run import TrainedRun
 
 ENCODERS: dict[str, tuple[type[LinkPeer], Any]] = {
-    "gcn-bilinear": (GCN, "bilinear"),
-    "gcn-distmult": (GCN, "distmult"),
-    "gat-bilinear": (GAT, "bilinear"),
-    "gat-distmult": (GAT, "distmult"),
-    "rgcn-distmult": (RGCN, "distmult"),
+    "gcn-bilinear": (GCNEncoder, "bilinear"),
+    "gcn-distmult": (GCNEncoder, "distmult"),
+    "gat-bilinear": (GATEncoder, "bilinear"),
+    "gat-distmult": (GATEncoder, "distmult"),
+    "rgcn-distmult": (RGCNEncoder, "distmult"),
 }
 WALKERS: dict[str, type[SkipGram]] = {"mve": MVE, "mne": MNE, "gatne-t": GATNE}
 LINK_PEERS = (*ENCODERS, *WALKERS)
@@ -34,9 +35,9 @@ SIZE = 200
 
 def run_link_peer(
     name: str, dataset: Dataset, seeds: Sequence[int], device: str = "auto", *, size: int = SIZE, **settings: Any
-) -> list[dict[str, Any]]:
-    """Metrics of each seed, in the form of `results.summarised`. `settings` are of the training, instead of the peer's own."""
-    return [summarised(fit_link_peer(name, dataset, seed, device, size=size, **settings)) for seed in seeds]
+) -> list[SeedRun]:
+    """What came of each seed. `settings` are those of the training, instead of the peer's own."""
+    return [seed_run(fit_link_peer(name, dataset, seed, device, size=size, **settings)) for seed in seeds]
 
 
 def fit_link_peer(
@@ -54,7 +55,7 @@ def fit_link_peer(
     if name not in LINK_PEERS:
         raise ConfigError(f"there is no link peer {name!r}. Known: {', '.join(LINK_PEERS)}.")
     if name in WALKERS:
-        chosen = replace(Settings(size=size), **settings)
+        chosen = replace(SkipGramSettings(size=size), **settings)
         return fit_skipgram(WALKERS[name], dataset, seed, chosen_device(device), chosen, report, limit)
     kind, decoder = ENCODERS[name]
     training = checked(TrainingConfig, {**TRAINING, **settings})
@@ -70,5 +71,5 @@ def fit_link_peer(
 def settings_of(name: str) -> dict[str, Any]:
     """A peer's settings, to be kept with its results."""
     if name in WALKERS:
-        return {"training": asdict(Settings())}
+        return {"training": asdict(SkipGramSettings())}
     return {"size": SIZE, "training": checked(TrainingConfig, TRAINING).model_dump(mode="json")}

@@ -32,12 +32,12 @@ from gatas.training.nadam import NAdam
 from gatas.training.run import TrainedRun
 from gatas.training.stopping import EarlyStopping
 
-Noise = Literal["power", "log-uniform"]
+NegativeDistribution = Literal["power", "log-uniform"]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Of walks and of training."""
+class SkipGramSettings:
+    """Settings of walks and of training."""
 
     size: int = 200
     num_walks: int = 20
@@ -53,7 +53,7 @@ class Settings:
 class SkipGram(Learnable):
     """Embeddings of nodes for each type, and one of each node as a context."""
 
-    noise: Noise = "power"
+    noise: NegativeDistribution = "power"
 
     def __init__(self, layers: Layers, size: int, expected: Tensor, generator: Generator) -> None:
         """`expected` has how often each node is among the negatives of a pair."""
@@ -116,7 +116,7 @@ def fit_skipgram(
     dataset: Dataset,
     seed: int,
     device: torch.device,
-    settings: Settings,
+    settings: SkipGramSettings,
     report: Callable[[Entry], None] | None = None,
     limit: Limit | None = None,
 ) -> TrainedRun:
@@ -179,7 +179,7 @@ def steps_of(model: SkipGram, learning_rate: float, *, captures: bool) -> Loop:
     return Loop(step, captures, [optimiser.values, *optimiser.moments])
 
 
-def shuffled(pairs: Tensor, noise: Tensor, settings: Settings, generator: Generator) -> dict[str, Tensor]:
+def shuffled(pairs: Tensor, noise: Tensor, settings: SkipGramSettings, generator: Generator) -> dict[str, Tensor]:
     """All pairs in a random order, (num_batches, B) but for a rest that fills no batch, and (num_batches, K) negatives."""
     size = min(settings.batch_size, pairs.shape[1])
     count = pairs.shape[1] // size
@@ -190,7 +190,7 @@ def shuffled(pairs: Tensor, noise: Tensor, settings: Settings, generator: Genera
     return {"centre": centre, "edge_type": edge_type, "context": context, "negatives": negatives}
 
 
-def cumulative_noise(counts: Tensor, noise: Noise) -> Tensor:
+def cumulative_noise(counts: Tensor, noise: NegativeDistribution) -> Tensor:
     """(N,) cumulative chances of being a negative: counts ^ 0.75 as in word2vec, or log-uniform by rank as in GATNE."""
     if noise == "power":
         weight = counts.double() ** 0.75

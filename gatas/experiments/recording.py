@@ -1,0 +1,79 @@
+"""From a `Run` to what is kept of it, and what it was run on."""
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gatas.experiments.results import Curve, SeedRun, TrainingSession
+from gatas.training.run import TrainedRun
+
+PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torch-geometric")
+
+
+def seed_run(run: TrainedRun, **times: float) -> SeedRun:
+    """One seed: metrics, the depth it learned, and how long it took."""
+    best = run.history[max(0, run.metrics["best_epoch"])]
+    depth = {"depth": best["depth"]} if "depth" in best else {}
+    return SeedRun.model_validate(rounded({"seed": run.seed, **run.metrics, **depth, **times}))
+
+
+def curve(run: TrainedRun) -> Curve:
+    """A run epoch by epoch."""
+    return {name: [rounded(entry[name]) for entry in run.history] for name in run.history[0] if name != "epoch"}
+
+
+def session(seeds: list[int], device: torch.device, **more: Any) -> TrainingSession:
+    """A session of today, of this machine and this code."""
+    return TrainingSession(
+        seeds=seeds,
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        hardware=hardware(device),
+        versions=versions(),
+        commit=commit(),
+        **rounded(more),
+    )
+
+
+def rounded(value: Any) -> Any:
+    """Floats to five digits after the point, wherever they are."""
+    if isinstance(value, dict):
+        return {name: rounded(own) for name, own in value.items()}
+    if isinstance(value, list):
+        return [rounded(own) for own in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def hardware(device: torch.device) -> str:
+    """The GPU where one is used, the processor, and how many of its cores."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    gpu = f"{torch.cuda.get_device_name()}; " if device.type == "cuda" else ""
+    return f"{gpu}{name}, {len(os.sched_getaffinity(0))} cores"
+
+
+def versions() -> dict[str, str]:
+    """Python's version and those of the packages that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def commit() -> str:
+    """The commit of the code that runs; $GATAS_COMMIT where the code is a copy without its history."""
+    given = os.environ.get("GATAS_COMMIT")
+    if given:
+        return given
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
