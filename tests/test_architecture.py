@@ -8,13 +8,13 @@ from pathlib import Path
 import gatas
 
 ROOT = Path(gatas.__file__).parent
-LAYERS = ("errors", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training", "inference",
+LAYERS = ("errors", "files", "ops", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training", "inference",
           "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
 BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
 UPWARDS = {("gatas.tasks.model", "inference")}  # methods of a model hand their work on, by imports of their own
 ALLOWED = {
-    "numba": ("gatas.transitions.kernels", "gatas.sampling.kernels", "gatas.nn.ops"),
-    "triton": ("gatas.sampling.triton", "gatas.nn.ops"),
+    "numba": ("gatas.ops", "gatas.transitions.kernels"),
+    "triton": ("gatas.ops",),
     "ray": ("gatas.scale",),
     "torch.distributed": ("gatas.scale",),
     "rich": ("gatas.cli", "gatas.training.progress"),  # fit shows how it gets on, wherever it is called
@@ -61,6 +61,23 @@ def test_heavy_libraries_stay_in_their_rooms():
             for library, rooms in ALLOWED.items():
                 if name == library or name.startswith(f"{library}."):
                     assert module.startswith(rooms), f"{module} imports {library}"
+
+
+def test_operators_stand_on_errors_alone():
+    for module, tree in modules():
+        if layer(module) == "ops":
+            assert {layer(name) for name in imported(tree) if name.startswith("gatas.")} <= {"errors", "ops"}, module
+
+
+def test_what_is_private_to_torch_is_touched_in_one_place():
+    for module, tree in modules():
+        private = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch"
+            if node.attr.startswith("_")
+        }
+        assert not private or module == "gatas.ops.torch_private", f"{module} uses {private} of torch"
 
 
 def test_only_the_command_line_prints():

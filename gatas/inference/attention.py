@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gatas.inference.view import View
-from gatas.nn.softmax import masked_softmax
+from gatas.ops.softmax import masked_softmax
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
 from gatas.tasks import Model

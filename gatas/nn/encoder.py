@@ -10,10 +10,11 @@ from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
 from gatas.nn.inputs import Inputs
 from gatas.nn.neighbours import NeighbourAttention
-from gatas.nn.ops.distinct import distinct
 from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps
+from gatas.ops.distinct import distinct
+from gatas.ops.random import NoiseSource
+from gatas.ops.torch_private import is_mapped
 from gatas.sampling import Neighbourhood
-from gatas.sampling.noise import Noise
 from gatas.transitions.paths import num_paths
 
 MOST_PATHS = 1 << 16
@@ -143,7 +144,7 @@ class Encoder(nn.Module):
 
     def _every_one(
         self, targets: Tensor, neighbourhood: Neighbourhood, num_nodes: int, window: tuple[Tensor, int] | None
-    ) -> "Batch":
+    ) -> "BatchParts":
         """All nodes, paths and pairs that there can be; or, where these are more than the slots, one for each slot."""
         node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
         wanted = torch.cat([targets, node])
@@ -157,16 +158,16 @@ class Encoder(nn.Module):
             place = (wanted - window[0]).clamp(0, size - 1)
         target_of, node_of = place[: len(targets)], place[len(targets) :]
         if self.path_order is None or len(self.known_paths) > len(path):
-            return Batch(nodes, target_of, node_of, path, torch.arange(len(path), device=path.device), None)
+            return BatchParts(nodes, target_of, node_of, path, torch.arange(len(path), device=path.device), None)
         paths, path_of = self.known_paths, self.path_order[path]
         if len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
-            return Batch(nodes, target_of, node_of, paths, path_of, None)
+            return BatchParts(nodes, target_of, node_of, paths, path_of, None)
         index = (path_of * len(nodes) + node_of).view_as(neighbourhood.node)
         node_of = torch.arange(len(nodes), device=path.device).repeat(len(paths))  # by path: some are rare, and come together
         path_of = torch.arange(len(paths), device=path.device).repeat_interleave(len(nodes))
-        return Batch(nodes, target_of, node_of, paths, path_of, index)
+        return BatchParts(nodes, target_of, node_of, paths, path_of, index)
 
-    def _represented(self, inputs: Tensor, batch: "Batch", noise: Noise) -> Tensor:
+    def _represented(self, inputs: Tensor, batch: "BatchParts", noise: NoiseSource) -> Tensor:
         """n: (U, F')."""
         if self.path_attention == "none":
             return inputs.index_select(0, batch.node_of)
@@ -186,22 +187,22 @@ class Encoder(nn.Module):
             return self.known_relation, self.known_position, self.known_mask
         return path_steps(paths, self.num_relations, self.num_steps)
 
-    def _noise(self) -> Noise:
+    def _noise(self) -> NoiseSource:
         """Every training pass has noise of its own."""
         if not self.training:
-            return Noise(self.seed, self.passes)
+            return NoiseSource(self.seed, self.passes)
         step = self.passes.clone()
         self.passes += 1
-        return Noise(self.seed, step)
+        return NoiseSource(self.seed, step)
 
 
 def shapes_are_fixed(values: Tensor) -> bool:
     """Whether shapes must not depend on the data: on a GPU to count is to wait, and programs for any data cannot count."""
-    return values.is_cuda or torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(values)
+    return values.is_cuda or torch.compiler.is_compiling() or is_mapped(values)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchParts:
     """What a batch needs representations of: V nodes, E paths, and U pairs of these, each once if they can be counted."""
 
     nodes: Tensor  # (V,)
@@ -216,7 +217,7 @@ class Batch:
         return self.nodes[self.node_of], self.paths[self.path_of]
 
 
-def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool) -> Batch:
+def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool) -> BatchParts:
     """Each distinct node, path and pair once; pairs only if targets `share` them."""
     paths, path_of = distinct(neighbourhood.path)
     if share:
@@ -225,7 +226,7 @@ def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool)
     else:
         node, path_of, index = neighbourhood.node.flatten(), path_of.flatten(), None
     nodes, place = distinct(torch.cat([targets, node]))
-    return Batch(nodes, place[: len(targets)], place[len(targets) :], paths, path_of, index)
+    return BatchParts(nodes, place[: len(targets)], place[len(targets) :], paths, path_of, index)
 
 
 def possible_paths(num_relations: int, num_steps: int) -> tuple[Tensor, Tensor | None]:

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
-from gatas.nn.ops import noisy, normalise
-from gatas.sampling.noise import Noise
+from gatas.ops import noisy_linear, normalise
+from gatas.ops.random import NoiseSource
 
 
 class Inputs(nn.Module):
@@ -44,7 +44,7 @@ class Inputs(nn.Module):
                 nn.init.normal_(self.embeddings.weight, std=node_embedding_scale)
             self.embedding_dropout = Dropout(dropout, place=4)
 
-    def forward(self, nodes: Tensor, features: Tensor | None, noise: Noise) -> Tensor:
+    def forward(self, nodes: Tensor, features: Tensor | None, noise: NoiseSource) -> Tensor:
         """(V, R + F) for V distinct nodes; `features` is the whole (N, feature_size) matrix, dense or sparse."""
         parts = []
         if self.embeddings is not None:
@@ -59,7 +59,7 @@ class Inputs(nn.Module):
             parts.append(self.feature_dropout.of_elu(self._projected(nodes, features, noise), noise, nodes))  # (V, F)   b
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
 
-    def _projected(self, nodes: Tensor, features: Tensor, noise: Noise) -> Tensor:
+    def _projected(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
         """LayerNorm → feature noise → dense: (V, F)."""
         norm, dense, place = self.norm, self.dense, self.noise.place
         if not isinstance(norm, nn.LayerNorm):
@@ -69,9 +69,9 @@ class Inputs(nn.Module):
         if fused and features.is_cuda and features.dtype == torch.float32 and self.feature_size <= normalise.WIDEST:
             given = normalise.normalise(features, nodes, norm.weight, norm.bias, noise, place, probability, norm.eps)
             return dense(given)  # type: ignore[no-any-return]
-        if fused and not features.is_cuda and probability >= 0.5 and self.feature_size <= noisy.WIDEST:
+        if fused and not features.is_cuda and probability >= 0.5 and self.feature_size <= noisy_linear.WIDEST:
             layers = (norm.weight, norm.bias, dense.weight, dense.bias)
-            return noisy.noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
+            return noisy_linear.noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
         return dense(self.noise(norm(_rows(features, nodes)), noise, nodes))  # type: ignore[no-any-return]
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.nn.ops.represent import represent
-from gatas.nn.softmax import masked_softmax
+from gatas.ops.represent import represent
+from gatas.ops.softmax import masked_softmax
 
 
 def sinusoids(num_positions: int, size: int) -> Tensor:
@@ -82,7 +82,7 @@ class AdaptivePathAttention(PathAttention):
     def forward_for(
         self, targets: Tensor, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor
     ) -> Tensor:
-        """n for U slots: as above, with row `targets` of the inputs as the target of each."""
+        """n for U slots: row `node` of the inputs over row `path` of the steps, as row `targets` of the inputs sees it."""
         of_target = self.hidden_of_target(inputs)[targets]  # (U, F')
         hidden = F.elu(of_target[:, None] + self.hidden_of_step(steps)[path])  # (U, C, F')
         path_weights = masked_softmax(self.score(hidden).squeeze(-1), step_mask[path])  # (U, C)   β

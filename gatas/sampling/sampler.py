@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from gatas.errors import TransitionError
-from gatas.sampling.draw import draw_samples
-from gatas.sampling.mixture import log_mixture
+from gatas.ops.draw import draw_samples
+from gatas.ops.mixture import log_mixture
+from gatas.ops.torch_private import unwrapped
 from gatas.sampling.neighbourhood import Neighbourhood
-from gatas.sampling.table import Table, make_table, plain, stored_table
+from gatas.sampling.table import CandidateTable, make_table, stored_table
 from gatas.transitions import Transitions, TransitionSource
 from gatas.transitions.table import checked_targets
 
@@ -94,7 +95,7 @@ class NeighbourSampler(nn.Module):
         _, table, positions = self._located(targets)
         return table.counts(positions).sum(-1)
 
-    def _located(self, targets: Any) -> tuple[Tensor, Table, Tensor]:
+    def _located(self, targets: Any) -> tuple[Tensor, CandidateTable, Tensor]:
         """The targets as int64 on the device, a table with their rows, and where in it these are."""
         targets = self._on_device(targets)
         table = self._table(targets)
@@ -104,7 +105,7 @@ class NeighbourSampler(nn.Module):
         """Targets checked on the host, unless they are on the GPU or under a vmap, where their values are out of its sight."""
         device = self.depth_logits.device
         hidden = isinstance(targets, Tensor) and (
-            plain(targets) is not targets or (targets.is_cuda and targets.device == device)
+            unwrapped(targets) is not targets or (targets.is_cuda and targets.device == device)
         )
         if not hidden:
             return torch.tensor(checked_targets(targets, self.transitions.setting.num_nodes), device=device)
@@ -114,12 +115,12 @@ class NeighbourSampler(nn.Module):
         numbers: Tensor = targets.long().reshape(-1)
         return numbers
 
-    def _table(self, targets: Tensor) -> Table:
+    def _table(self, targets: Tensor) -> CandidateTable:
         """The stored table, or rows made for these targets: of one on the CPU that is in pieces, and on demand."""
         source, device = self.transitions, targets.device
         if isinstance(source, Transitions) and (len(source.shards) == 1 or device.type != "cpu"):
             return stored_table(source, device)
-        wanted = np.unique(plain(targets.cpu()).numpy())
+        wanted = np.unique(unwrapped(targets.cpu()).numpy())
         return make_table((source.rows(wanted),), wanted, device)
 
     def _number(self, draw: int | Tensor | None) -> Tensor:

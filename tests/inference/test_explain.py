@@ -13,7 +13,7 @@ from gatas.graph import Graph
 from gatas.inference.attention import evaluating
 from gatas.inference.explain import seen
 from gatas.inference.view import View
-from gatas.nn.ops import attend
+from gatas.ops.attend import attend
 from gatas.sampling import Neighbourhood
 from gatas.training import fit
 from gatas.transitions.paths import path_name

@@ -7,8 +7,8 @@ empty, as these say it of `met`.
 
 import numpy as np
 
-from gatas.transitions.kernels.bits import LOW, ONE, SHIFT, WORD, add, count_bits, lowest_bit
-from gatas.transitions.kernels.compiled import compiled
+from gatas.ops.bits import LOW, ONE, SHIFT, WORD, add, count_bits, lowest_bit
+from gatas.ops.compiled import compiled
 
 
 @compiled()
