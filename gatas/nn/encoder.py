@@ -173,7 +173,7 @@ class Encoder(nn.Module):
             return inputs.index_select(0, batch.node_of)
         relation, position, mask = self._steps_of(batch.paths)  # (E, C)
         if self.positions_from_neighbour:
-            position = torch.where(position > 0, mask.sum(1, keepdim=True) + 1 - position, 0)
+            position = torch.where(mask & (position > 0), mask.sum(1, keepdim=True) + 1 - position, 0)  # p₀ where unused
         steps = self.steps(position, relation)  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
             owners = batch.target_of.repeat_interleave(len(batch.node_of) // max(1, len(batch.target_of)))
