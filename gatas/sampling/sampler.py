@@ -20,18 +20,28 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 class NeighbourSampler(nn.Module):
-    """Draws S (neighbour, path) pairs per target without replacement, ∝ P = Σ qₜ T⁽ᵗ⁾; owns q̃.
+    """Draws S (neighbour, path) pairs per target without replacement, ∝ P = Σ qₜ T⁽ᵗ⁾ (§3.4), and learns q.
 
     The draw for a target is a function of (seed, draw number, target) alone: not of its batch, of threads or of the device.
     The draw number advances by one with each call, unless it is given.
-    Modes: `sample`; `top`, the likeliest without noise; `all`, every candidate. `uniform` is the paper's variation in which
-    every candidate is alike likely and ln P plays no part in the attention. With `late_decay` q starts alike for the target
-    itself and its neighbours, and decays from there, as in the authors' code.
 
     On a GPU all of it stays there: a stored table is copied at the first call, the counter is the device's, and a captured
     CUDA graph draws anew at every replay. The host is waited for with targets that are not on the device, with `OnDemand`,
     which makes rows on the CPU, and by `all`, which needs the length of the longest row. Under torch.func.vmap every model
     draws what it draws alone.
+
+    Args:
+        transitions: Where candidates come from: a `Transitions` table, or `OnDemand`, which makes rows for each batch.
+        sample_size: S, neighbours for each target; slots beyond its candidates are unused.
+        seed: What draws are a function of, a whole number of 64 bits. Default: 0.
+        mode: "sample", the default, draws with noise; "top" takes the likeliest; "all" takes every candidate.
+        uniform: Whether every candidate is alike likely and ln P plays no part in the attention, a variation of the paper's
+            (§4.4). Default: False.
+        late_decay: Whether q starts alike for the target itself and its neighbours, and decays from there, as in the authors'
+            code. Default: False.
+
+    >>> sampler = NeighbourSampler(Transitions.build(graph, 2), sample_size=100)
+    >>> neighbourhood = sampler(torch.tensor([17, 4]))      # node, path, ln P and mask, each (2, 100)
     """
 
     seed: Tensor

@@ -125,7 +125,21 @@ def moments(values, row, epsilon):
     mean = values.dtype.type(together / size)
     for n in range(size):
         squares += (values[i, np.uint64(n)] - mean) ** 2
+    if not squares < np.inf:
+        return large_moments(values, row, epsilon)
     return mean, values.dtype.type(1 / np.sqrt(squares / size + epsilon))
+
+
+@compiled()
+def large_moments(values, row, epsilon):
+    """Mean and 1 / deviation of a row whose squares are too large for float32."""
+    size, together, squares = values.shape[1], 0.0, 0.0
+    for n in range(size):
+        together += np.float64(values[row, n])
+    mean = together / size
+    for n in range(size):
+        squares += (np.float64(values[row, n]) - mean) ** 2
+    return values.dtype.type(mean), values.dtype.type(1 / np.sqrt(squares / size + epsilon))
 
 
 @compiled(forceinline=True)
