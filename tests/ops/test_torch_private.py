@@ -10,15 +10,24 @@ from tests.transitions.test_properties import no_gpu
 def test_a_tensor_inside_vmap_is_mapped():
     """Without `is_batchedtensor`, models under vmap would count distinct nodes, whose number differs from model to model."""
     seen = []
-    torch.vmap(lambda own: seen.append(is_mapped(own)) or own)(torch.arange(3))
+
+    def look(own):
+        seen.append(is_mapped(own))
+        return own
+
+    torch.vmap(look)(torch.arange(3))
     assert seen == [True] and not is_mapped(torch.arange(3))
 
 
 def test_all_models_of_a_vmap_are_beneath_its_wrappers():
     """Without `get_unwrapped`, the targets of many models could not be checked, nor rows be made for them."""
-    seen = []
-    values = torch.arange(6).view(3, 2)
-    torch.vmap(torch.vmap(lambda own: seen.append(unwrapped(own)) or own))(values)
+    seen, values = [], torch.arange(6).view(3, 2)
+
+    def look(own):
+        seen.append(unwrapped(own))
+        return own
+
+    torch.vmap(torch.vmap(look))(values)
     assert torch.equal(seen[0], values)
     assert unwrapped(values) is values
 

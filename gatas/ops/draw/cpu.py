@@ -14,7 +14,7 @@ from gatas.ops.random import DRAW
 from gatas.ops.random.cpu import U32, stream_key, threefry
 from gatas.ops.threads import run_rows
 
-Columns = list[NDArray[Any]]
+TableArrays = list[NDArray[Any]]
 ONE = 0x3FF0000000000000
 SQRT_HALF = 0x3FE6A09E667F3BCD
 """Bits of these float64."""
@@ -48,7 +48,7 @@ def _depth(logits: Tensor) -> Tensor:
     return torch.softmax(logits.double(), dim=-1).float().double().nan_to_num(0.0)
 
 
-def _draw_rows(table: Columns, rows: Columns, law: tuple[Any, ...], outputs: Columns, row_size: int) -> None:
+def _draw_rows(table: TableArrays, rows: TableArrays, law: tuple[Any, ...], outputs: TableArrays, row_size: int) -> None:
     def work(first: int, last: int) -> None:
         here = slice(first, last)
         draw_rows(*table, *(column[here] for column in rows), *law, *(column[here] for column in outputs))
