@@ -29,7 +29,7 @@ KINDS = {
 }
 LIBRARY: Any = torch.library.Library("gatas", "FRAGMENT")  # type: ignore[no-untyped-call]
 PLACES: dict[str, tuple[str, ...]] = {}
-"""Of each operator that is registered, the places of its implementations."""
+"""The places of the implementations of each operator that is registered."""
 
 
 def operator(

@@ -233,7 +233,7 @@ def multiplied_slopes(exp_terms, b, exp_key, out):
 
 @compiled(fastmath=FUSE, forceinline=True)
 def added_slopes(terms, b, keys, pair, out):
-    """The same from u + G, whatever they are."""
+    """ELU′(u + G) = min(exp(u + G), 1), from the sum, whatever its terms are."""
     i, j, o, zero = np.uint64(b), np.uint64(pair), np.uint64(0), out.dtype.type(0)
     for n in range(out.shape[1]):
         place = np.uint64(n)

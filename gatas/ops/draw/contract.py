@@ -35,7 +35,7 @@ class DrawInputs(NamedTuple):
 
 
 def draw_torch(given: DrawInputs) -> Drawn:
-    """Of each target's row the S entries with the largest P / E, E ~ Exp(1), in row order; of equals the first."""
+    """Take from each target's row the S entries with the largest P / E, E ~ Exp(1), in row order; of equals the first."""
     shape = (*given.targets.shape, given.sample_size)
     node, path, step, log_step, mask = (given.targets.new_zeros(shape, dtype=kind) for kind in KINDS)
     num_levels = given.depth_logits.shape[1]

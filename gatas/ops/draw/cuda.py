@@ -160,7 +160,7 @@ def later_bits(
     offset, scratch, size, levels, node, path, probability, logits, highest, total, key0, key1,
     LEVELS: tl.constexpr, STORED: tl.constexpr, NOISY: tl.constexpr, UNIFORM: tl.constexpr,
 ):  # fmt: skip
-    """The same for a block beyond the first, from the scratch if it is there."""
+    """Ranks of a block beyond the first, from the scratch if it is there."""
     if STORED:
         return tl.load(scratch + offset, mask=offset < size, other=-1)
     else:
