@@ -16,15 +16,22 @@ from typing import Any
 import torch
 
 from benchmarks.report import Report, gpu_milliseconds, median_seconds, peak_memory, resident_memory
-from gatas.nn.ops.attend import attend, attend_torch
-from gatas.nn.ops.attend_neighbours import attend_neighbours, attend_neighbours_torch
+from gatas.ops.attend import AttendInputs, attend, attend_torch
+from gatas.ops.attend_neighbours import NeighbourInputs, attend_neighbours, attend_neighbours_torch
 
 SHAPES: dict[str, dict[str, Any]] = {
     "Cora (B=140, S=100, K=8, F=50)": {"batch": 140, "sample": 100, "heads": 8, "size": 50, "pairs": 5_000},
     "PPI (B=100, S=500, K=10, F=50), one graph a batch": {"batch": 100, "sample": 500, "heads": 10, "size": 50, "pairs": 7_000},
     "PPI, targets from all graphs": {"batch": 100, "sample": 500, "heads": 10, "size": 50, "pairs": 40_000},
 }
-OPERATORS: dict[str, Callable[..., torch.Tensor]] = {"fused": attend, "torch": attend_torch}
+OPERATORS: dict[str, Callable[..., torch.Tensor]] = {
+    "fused": attend,
+    "torch": lambda **given: attend_torch(AttendInputs(**given)),
+}
+FROM_NEIGHBOURS: dict[str, Callable[..., torch.Tensor]] = {
+    "fused": attend_neighbours,
+    "torch": lambda **given: attend_neighbours_torch(NeighbourInputs(**given)),
+}
 FP32_RATE = 67e12
 """Floating-point operations a second outside the tensor cores, by the H200's data sheet."""
 
@@ -117,11 +124,10 @@ def on_gpu(report: Report, repeats: int) -> None:
 def cases(sizes: dict[str, Any]) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     given = from_neighbours(**sizes, device="cuda")
     slots = {**given, "neighbours": given["neighbours"].detach()[given["index"].flatten()].requires_grad_(), "index": None}
-    from_n = {"fused": attend_neighbours, "torch": attend_neighbours_torch}
     return [
         ("keys and values", problem(**sizes, device="cuda"), OPERATORS),
-        ("n of distinct pairs", given, from_n),
-        ("n of every slot, in tiles", slots, from_n),
+        ("n of distinct pairs", given, FROM_NEIGHBOURS),
+        ("n of every slot, in tiles", slots, FROM_NEIGHBOURS),
     ]
 
 

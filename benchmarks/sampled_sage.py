@@ -13,13 +13,13 @@ from torch.nn import functional as F
 from torch_geometric.nn import SAGEConv
 
 from gatas import Dataset, Graph
-from gatas.nn.ops.distinct import distinct
-from gatas.sampling.kernels import U32, threefry
-from gatas.sampling.noise import DRAW, stream
+from gatas.ops.compiled import compiled
+from gatas.ops.distinct import distinct
+from gatas.ops.random import DRAW, stream
+from gatas.ops.random.cpu import U32, threefry
+from gatas.ops.threads import run_rows
 from gatas.sampling.sampler import Mode
-from gatas.sampling.threads import run_rows
 from gatas.tasks.learnable import Learnable
-from gatas.transitions.kernels import compiled
 
 
 class Hop(NamedTuple):

@@ -12,8 +12,8 @@ LAYERS = ("errors", "progress", "files", "ops", "graph", "datasets", "transition
           "inference", "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
 BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
 ALLOWED = {
-    "numba": ("gatas.transitions.kernels", "gatas.sampling.kernels", "gatas.nn.ops"),
-    "triton": ("gatas.sampling.triton", "gatas.nn.ops"),
+    "numba": ("gatas.ops", "gatas.transitions.kernels"),
+    "triton": ("gatas.ops",),
     "ray": ("gatas.scale",),
     "torch.distributed": ("gatas.scale",),
     "rich": ("gatas.cli", "gatas.training.progress"),  # fit shows how it gets on, wherever it is called
@@ -53,7 +53,7 @@ def test_imports_point_one_way():
 def test_nothing_below_the_command_line_imports_through_the_front_door():
     """`from gatas import X` inside the package would hide which layer X is of."""
     for module, tree in modules():
-        names = {name for name in imported(tree) if name == "gatas" or name.count(".") == 1 and name.startswith("gatas.")}
+        names = {name for name in imported(tree) if name == "gatas" or (name.count(".") == 1 and name.startswith("gatas."))}
         allowed = {f"gatas.{layer}" for layer in LAYERS} | {"gatas.__version__"}
         assert names <= allowed or module == "gatas", f"{module} imports {names - allowed}"
 
@@ -92,6 +92,23 @@ def test_files_stand_on_errors_alone():
     for module, tree in modules():
         if layer(module) == "files":
             assert all(name.startswith(("gatas.files.", "gatas.errors.")) for name in imported(tree) if "gatas" in name), module
+
+
+def test_operators_stand_on_errors_alone():
+    for module, tree in modules():
+        if layer(module) == "ops":
+            assert {layer(name) for name in imported(tree) if name.startswith("gatas.")} <= {"errors", "ops"}, module
+
+
+def test_what_is_private_to_torch_is_touched_in_one_place():
+    for module, tree in modules():
+        private = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch"
+            if node.attr.startswith("_")
+        }
+        assert not private or module == "gatas.ops.torch_private", f"{module} uses {private} of torch"
 
 
 def test_only_the_command_line_prints():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gatas.cli.output import stderr
 
 if TYPE_CHECKING:
-    from gatas.nn.ops.compiling import Compilation
+    from gatas.ops.compiling import Compilation
 
 
 @contextmanager
@@ -15,7 +15,7 @@ def compilation_said(device: str) -> Iterator[None]:
     """Say for the CPU, and for a GPU if the device is one, that kernels are compiled; nothing where all were kept."""
     import torch
 
-    from gatas.nn.ops.compiling import watch_compilation
+    from gatas.ops.compiling import watch_compilation
 
     gpu = device != "cpu" and torch.cuda.is_available()
     places = {"Numba": "this CPU", "Triton": torch.cuda.get_device_name() if gpu else "a GPU"}

@@ -21,7 +21,7 @@ def generate(
     """Generate a graph with hubs, edge types and classes, in bounded memory: for tests of scale."""
     from gatas.datasets.generating import Recipe, generate_graph
     from gatas.datasets.settings import checked, parsed_setting
-    from gatas.transitions.build import available_threads
+    from gatas.ops.threads import available_threads
 
     given: dict[str, Any] = {"nodes": nodes, "edges": edges, "seed": seed}
     recipe = checked(Recipe, given | dict(parsed_setting(setting) for setting in settings))

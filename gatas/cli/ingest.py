@@ -26,7 +26,7 @@ def ingest(
     from gatas.datasets.ingest import ingest as run
     from gatas.datasets.settings import parsed_setting
     from gatas.graph import Graph
-    from gatas.transitions.build import available_threads
+    from gatas.ops.threads import available_threads
 
     chosen: dict[str, Any] = {}
     if edges[0].suffix in (".yaml", ".yml"):

@@ -1,6 +1,5 @@
 """`ResultRecord`: what was run, on what, and what came of it for every seed. One JSON for each, here read and written."""
 
-import hashlib
 import json
 import re
 import statistics
@@ -11,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from gatas.errors import ConfigError
+from gatas.files import checksum_of
 from gatas.tasks.config import ModelConfig
 from gatas.training.checkpoint import write_whole
 from gatas.training.config import TrainingConfig
@@ -145,7 +145,7 @@ def kept(settings: dict[str, Any]) -> dict[str, Any]:
 
 def fingerprint(settings: dict[str, Any]) -> str:
     """Eight characters that tell settings apart."""
-    return hashlib.sha256(json.dumps(completed(settings), sort_keys=True).encode()).hexdigest()[:8]
+    return checksum_of(json.dumps(completed(settings), sort_keys=True).encode())[:8]
 
 
 def file_name(data: str, model: str) -> str:

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.trained import TrainedModel
-from gatas.nn.softmax import masked_softmax
+from gatas.ops.softmax import masked_softmax
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
 

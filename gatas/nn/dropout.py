@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from gatas.errors import GatasError
-from gatas.nn.ops.activate import elu_dropout
-from gatas.nn.ops.dropout import keep
-from gatas.sampling.noise import Noise
+from gatas.ops.dropout import keep
+from gatas.ops.elu_dropout import elu_dropout
+from gatas.ops.random import NoiseSource
 
 
 class Dropout(nn.Module):
@@ -25,15 +25,15 @@ class Dropout(nn.Module):
     def active(self) -> bool:
         return self.training and self.probability > 0
 
-    def forward(self, values: Tensor, noise: Noise, *rows: Tensor) -> Tensor:
+    def forward(self, values: Tensor, noise: NoiseSource, *rows: Tensor) -> Tensor:
         """`values` is (…, width); `rows` name its rows, by one or two numbers each: a node, or a node and a path."""
         return values * self.keep(values.shape[-1], noise, *rows).to(values.dtype) if self.active else values
 
-    def of_elu(self, values: Tensor, noise: Noise, *rows: Tensor) -> Tensor:
-        """The same after an ELU, in one pass; `values` is (rows, width)."""
+    def of_elu(self, values: Tensor, noise: NoiseSource, *rows: Tensor) -> Tensor:
+        """ELU and then dropout, in one pass; `values` is (rows, width)."""
         return elu_dropout(values, noise, self.place, *_names(rows), self.probability if self.training else 0.0)
 
-    def keep(self, width: int, noise: Noise, *rows: Tensor) -> Tensor:
+    def keep(self, width: int, noise: NoiseSource, *rows: Tensor) -> Tensor:
         """(…, width): 0, or 1 / (1 - p)."""
         first, second = _names(rows)
         kept = keep(noise, self.place, first.flatten(), second.flatten(), width, self.probability)

@@ -8,31 +8,49 @@ from torch import Tensor, nn
 
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
-from gatas.nn.inputs import Inputs
+from gatas.nn.inputs import Inputs, refuse_half
 from gatas.nn.neighbours import NeighbourAttention
-from gatas.nn.ops.distinct import distinct
-from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps
+from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps, path_steps, possible_paths
+from gatas.ops.distinct import distinct
+from gatas.ops.random import NoiseSource
+from gatas.ops.torch_private import is_mapped
 from gatas.sampling import Neighbourhood
-from gatas.sampling.noise import Noise
 from gatas.transitions.paths import num_paths
-
-MOST_PATHS = 1 << 16
-"""Up to so many path ids are listed; longer lists belong to batches whose slots are fewer."""
 
 PathAttentionKind = Literal["linear", "mlp", "none"]
 
 
 class Encoder(nn.Module):
-    """Represents a node by attending to a sample of its multi-step neighbours.
+    """Represents a node by attending to a sample of its multi-step neighbours (§3.2, §3.5).
 
-    `feature_size` is the width of the features that are given (0: none), `node_embedding_size` that of the learned
-    embeddings (0: none). These start with a standard deviation of `node_embedding_scale` or, by default, as Glorot says: the
-    larger, the better one node can be told from another; the smaller, the less they disturb features. `layer_norm` is over
-    each node's features. `path_attention`:
-    "linear" is the paper's, "mlp" lets β depend on the target, "none" takes neighbours as they are. Two departures of the
-    authors' code can be had: `positions_from_neighbour` counts the steps of a path from its far end, `path_score_dropout`
-    drops the scores that β is made of. Every random choice is a function of `seed` and of how many training passes came
-    before.
+    Every random choice is a function of `seed` and of how many training passes came before. Features are float32 or float64;
+    half precision is for GPUs. On a CPU features that are NaN, infinite or too large to compute with are refused; large
+    ones are no obstacle where `layer_norm` is on. On a GPU, in compiled programs and under vmap they are not looked at.
+
+    Args:
+        feature_size: Width of the features that are given; 0: none.
+        num_relations: Relations of the graph, the self-loop included (`graph.num_relations`).
+        num_steps: C, the longest path; the one that the transitions were built with. Default: 3.
+        num_nodes: How many nodes have learned embeddings; only needed for these. Default: 0.
+        hidden_size: Width that features are projected to. Default: 50.
+        node_embedding_size: Width of the learned embedding of each node; 0, the default: none.
+        node_embedding_scale: Standard deviation that embeddings start with. The larger, the better one node can be told
+            from another; the smaller, the less they disturb features. Default: None, Glorot's.
+        layer_norm: Whether each node's features are normalised to mean 0 and deviation 1. Default: True.
+        relation_embedding_size: D, width of the embeddings of relations along a path. Default: 10.
+        neighbour_size: F', width of a neighbour as seen along its path. Default: 50.
+        head_size: F'', width of one head's output. Default: 50.
+        num_heads: K, attention heads. Default: 8.
+        input_noise: Probability with which a feature is dropped in training. Default: 0.
+        dropout: Probability with which elements of hidden layers, and attention weights, are dropped in training. Default: 0.
+        path_attention: How the steps of a path are weighed. "linear", the default, is the paper's; "mlp" lets the weights
+            depend on the target; "none" takes neighbours as they are, whatever the path.
+        positions_from_neighbour: Whether steps count from the far end of a path, as in the authors' code. Default: False.
+        path_score_dropout: Whether `dropout` applies to the scores of steps too, as in the authors' code. Default: False.
+        seed: What noise and dropout are a function of. Default: 0.
+
+    Shapes: (B,) targets, the (B, S) neighbourhood that a `NeighbourSampler` drew for them, and (N, feature_size) features of
+    all nodes, dense or sparse, give (B, num_heads · head_size) representations.
 
     >>> encoder = Encoder(feature_size=64, num_relations=3)
     >>> h = encoder(targets, sampler(targets), features)      # (B, K·F'')
@@ -114,6 +132,7 @@ class Encoder(nn.Module):
         `window` = (first, size) promises that all nodes of the batch are among `size` from `first` on, such as those of one
         graph. A GPU, which cannot count distinct nodes without waiting, then makes inputs for these only.
         """
+        refuse_half(self.neighbours.score, "the encoder's weights are")
         noise = self._noise()
         if shapes_are_fixed(neighbourhood.node):
             batch = self._every_one(targets, neighbourhood, self._num_nodes(features), window)
@@ -143,7 +162,7 @@ class Encoder(nn.Module):
 
     def _every_one(
         self, targets: Tensor, neighbourhood: Neighbourhood, num_nodes: int, window: tuple[Tensor, int] | None
-    ) -> "Batch":
+    ) -> "BatchParts":
         """All nodes, paths and pairs that there can be; or, where these are more than the slots, one for each slot."""
         node, path = neighbourhood.node.flatten(), neighbourhood.path.flatten()
         wanted = torch.cat([targets, node])
@@ -157,22 +176,22 @@ class Encoder(nn.Module):
             place = (wanted - window[0]).clamp(0, size - 1)
         target_of, node_of = place[: len(targets)], place[len(targets) :]
         if self.path_order is None or len(self.known_paths) > len(path):
-            return Batch(nodes, target_of, node_of, path, torch.arange(len(path), device=path.device), None)
+            return BatchParts(nodes, target_of, node_of, path, torch.arange(len(path), device=path.device), None)
         paths, path_of = self.known_paths, self.path_order[path]
         if len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
-            return Batch(nodes, target_of, node_of, paths, path_of, None)
+            return BatchParts(nodes, target_of, node_of, paths, path_of, None)
         index = (path_of * len(nodes) + node_of).view_as(neighbourhood.node)
         node_of = torch.arange(len(nodes), device=path.device).repeat(len(paths))  # by path: some are rare, and come together
         path_of = torch.arange(len(paths), device=path.device).repeat_interleave(len(nodes))
-        return Batch(nodes, target_of, node_of, paths, path_of, index)
+        return BatchParts(nodes, target_of, node_of, paths, path_of, index)
 
-    def _represented(self, inputs: Tensor, batch: "Batch", noise: Noise) -> Tensor:
+    def _represented(self, inputs: Tensor, batch: "BatchParts", noise: NoiseSource) -> Tensor:
         """n: (U, F')."""
         if self.path_attention == "none":
             return inputs.index_select(0, batch.node_of)
         relation, position, mask = self._steps_of(batch.paths)  # (E, C)
         if self.positions_from_neighbour:
-            position = torch.where(position > 0, mask.sum(1, keepdim=True) + 1 - position, 0)
+            position = torch.where(mask & (position > 0), mask.sum(1, keepdim=True) + 1 - position, 0)  # p₀ where unused
         steps = self.steps(position, relation)  # (E, C, D)
         if isinstance(self.paths, AdaptivePathAttention):
             owners = batch.target_of.repeat_interleave(len(batch.node_of) // max(1, len(batch.target_of)))
@@ -186,22 +205,22 @@ class Encoder(nn.Module):
             return self.known_relation, self.known_position, self.known_mask
         return path_steps(paths, self.num_relations, self.num_steps)
 
-    def _noise(self) -> Noise:
+    def _noise(self) -> NoiseSource:
         """Every training pass has noise of its own."""
         if not self.training:
-            return Noise(self.seed, self.passes)
+            return NoiseSource(self.seed, self.passes)
         step = self.passes.clone()
         self.passes += 1
-        return Noise(self.seed, step)
+        return NoiseSource(self.seed, step)
 
 
 def shapes_are_fixed(values: Tensor) -> bool:
     """Whether shapes must not depend on the data: on a GPU to count is to wait, and programs for any data cannot count."""
-    return values.is_cuda or torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(values)
+    return values.is_cuda or torch.compiler.is_compiling() or is_mapped(values)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchParts:
     """What a batch needs representations of: V nodes, E paths, and U pairs of these, each once if they can be counted."""
 
     nodes: Tensor  # (V,)
@@ -216,7 +235,7 @@ class Batch:
         return self.nodes[self.node_of], self.paths[self.path_of]
 
 
-def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool) -> Batch:
+def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool) -> BatchParts:
     """Each distinct node, path and pair once; pairs only if targets `share` them."""
     paths, path_of = distinct(neighbourhood.path)
     if share:
@@ -225,31 +244,4 @@ def distinct_ones(targets: Tensor, neighbourhood: Neighbourhood, *, share: bool)
     else:
         node, path_of, index = neighbourhood.node.flatten(), path_of.flatten(), None
     nodes, place = distinct(torch.cat([targets, node]))
-    return Batch(nodes, place[: len(targets)], place[len(targets) :], paths, path_of, index)
-
-
-def possible_paths(num_relations: int, num_steps: int) -> tuple[Tensor, Tensor | None]:
-    """Ids of the paths there can be, and where each id is among them; None where a list of all ids would be long.
-
-    The numbering has a place for every sequence of relations, but the self-loop is only ever a path of its own.
-    """
-    if num_paths(num_relations, num_steps) > MOST_PATHS:
-        return torch.empty(0, dtype=torch.int64), None
-    ids = torch.arange(num_paths(num_relations, num_steps))
-    relation, _, mask = path_steps(ids, num_relations, num_steps)
-    possible = (ids == 0) | ~((relation == 0) & mask).any(1)
-    return ids[possible], torch.where(possible, possible.cumsum(0) - 1, 0)
-
-
-def path_steps(paths: Tensor, num_relations: int, num_steps: int) -> tuple[Tensor, Tensor, Tensor]:
-    """(E, C) relations and positions of each path's steps, first step first, and which of them there are."""
-    relations, left = [], paths
-    for _ in range(num_steps):  # from the last step backwards; -1 is the empty path
-        relations.append(torch.where(left >= 0, left % num_relations, -1))
-        left = torch.where(left >= 0, torch.div(left, num_relations, rounding_mode="floor") - 1, -1)
-    backwards = torch.stack(relations, dim=1)
-    length = (backwards >= 0).sum(1, keepdim=True)
-    position = torch.arange(num_steps, device=paths.device).expand_as(backwards)
-    mask = position < length
-    relation = backwards.gather(1, torch.where(mask, length - 1 - position, 0))
-    return relation.clamp_min(0), torch.where(paths[:, None] == 0, 0, position + 1), mask
+    return BatchParts(nodes, place[: len(targets)], place[len(targets) :], paths, path_of, index)

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gatas.nn.dropout import Dropout
-from gatas.nn.ops import attend
-from gatas.nn.ops.attend_neighbours import WIDEST, Precision, attend_neighbours
+from gatas.ops.attend import attend
+from gatas.ops.attend_neighbours import WIDEST, Precision, attend_neighbours
+from gatas.ops.random import NoiseSource
 from gatas.sampling import Neighbourhood
-from gatas.sampling.noise import Noise
 
 
 class NeighbourAttention(nn.Module):
@@ -54,7 +54,7 @@ class NeighbourAttention(nn.Module):
         index: Tensor | None,  # (B, S)     which pair each slot holds; None: U = B·S, its own
         neighbourhood: Neighbourhood,
         targets: Tensor,  # (B,)
-        noise: Noise,
+        noise: NoiseSource,
     ) -> Tensor:
         target_terms = self.hidden_of_target(inputs).view(len(inputs), self.num_heads, self.hidden_size)  # (B, K, F')
         keep = self._kept_weights(targets, neighbourhood, noise) if self.weight_dropout.active else None
@@ -78,7 +78,7 @@ class NeighbourAttention(nn.Module):
         mask: Tensor,
         keep: Tensor | None,
     ) -> Tensor:
-        """The same, with keys and values made by the operator."""
+        """(B, K, F'') with keys and values made by the operator."""
         return attend_neighbours(
             target_terms,
             neighbours,
@@ -93,7 +93,7 @@ class NeighbourAttention(nn.Module):
             "bfloat16" if torch.is_autocast_enabled("cuda") else self.precision,
         )
 
-    def _kept_weights(self, targets: Tensor, neighbourhood: Neighbourhood, noise: Noise) -> Tensor:
+    def _kept_weights(self, targets: Tensor, neighbourhood: Neighbourhood, noise: NoiseSource) -> Tensor:
         """(B, S, K) for each (target, neighbour, head)."""
         node, path = neighbourhood.node, neighbourhood.path
         pair = node ^ (path * 0x9E3779B1)  # one word of two; a clash costs two slots their independence

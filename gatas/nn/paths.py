@@ -9,8 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.nn.ops.represent import represent
-from gatas.nn.softmax import masked_softmax
+from gatas.ops.represent import represent
+from gatas.ops.softmax import masked_softmax
+from gatas.transitions.paths import num_paths
+
+MOST_PATHS = 1 << 16
+"""Up to so many path ids are listed; longer lists belong to batches whose slots are fewer."""
 
 
 def sinusoids(num_positions: int, size: int) -> Tensor:
@@ -19,6 +23,33 @@ def sinusoids(num_positions: int, size: int) -> Tensor:
     wavelength = 10_000 ** (torch.arange(0, size, 2, dtype=torch.float64) / size)
     table = torch.stack([(position / wavelength).sin(), (position / wavelength).cos()], dim=-1)
     return table.flatten(1)[:, :size].to(torch.get_default_dtype())
+
+
+def possible_paths(num_relations: int, num_steps: int) -> tuple[Tensor, Tensor | None]:
+    """Ids of the paths there can be, and where each id is among them; None where a list of all ids would be long.
+
+    The numbering has a place for every sequence of relations, but the self-loop is only ever a path of its own.
+    """
+    if num_paths(num_relations, num_steps) > MOST_PATHS:
+        return torch.empty(0, dtype=torch.int64), None
+    ids = torch.arange(num_paths(num_relations, num_steps))
+    relation, _, mask = path_steps(ids, num_relations, num_steps)
+    possible = (ids == 0) | ~((relation == 0) & mask).any(1)
+    return ids[possible], torch.where(possible, possible.cumsum(0) - 1, 0)
+
+
+def path_steps(paths: Tensor, num_relations: int, num_steps: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(E, C) relations and positions of each path's steps, first step first, and which of them there are."""
+    relations, left = [], paths
+    for _ in range(num_steps):  # from the last step backwards; -1 is the empty path
+        relations.append(torch.where(left >= 0, left % num_relations, -1))
+        left = torch.where(left >= 0, torch.div(left, num_relations, rounding_mode="floor") - 1, -1)
+    backwards = torch.stack(relations, dim=1)
+    length = (backwards >= 0).sum(1, keepdim=True)
+    position = torch.arange(num_steps, device=paths.device).expand_as(backwards)
+    mask = position < length
+    relation = backwards.gather(1, torch.where(mask, length - 1 - position, 0))
+    return relation.clamp_min(0), torch.where(paths[:, None] == 0, 0, position + 1), mask
 
 
 class PathSteps(nn.Module):
@@ -82,7 +113,7 @@ class AdaptivePathAttention(PathAttention):
     def forward_for(
         self, targets: Tensor, inputs: Tensor, node: Tensor, path: Tensor, steps: Tensor, step_mask: Tensor
     ) -> Tensor:
-        """n for U slots: as above, with row `targets` of the inputs as the target of each."""
+        """n for U slots: row `node` of the inputs over row `path` of the steps, as row `targets` of the inputs sees it."""
         of_target = self.hidden_of_target(inputs)[targets]  # (U, F')
         hidden = F.elu(of_target[:, None] + self.hidden_of_step(steps)[path])  # (U, C, F')
         path_weights = masked_softmax(self.score(hidden).squeeze(-1), step_mask[path])  # (U, C)   β

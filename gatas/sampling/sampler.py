@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from gatas.errors import TransitionError
-from gatas.sampling.draw import draw_samples
-from gatas.sampling.mixture import log_mixture
+from gatas.ops.draw import draw_samples
+from gatas.ops.mixture import log_mixture
+from gatas.ops.torch_private import unwrapped
 from gatas.sampling.neighbourhood import Neighbourhood
-from gatas.sampling.table import Table, make_table, plain, stored_table
+from gatas.sampling.table import CandidateTable, make_table, stored_table
 from gatas.transitions import Transitions, TransitionSource
 from gatas.transitions.table import checked_targets
 
@@ -19,18 +20,28 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 class NeighbourSampler(nn.Module):
-    """Draws S (neighbour, path) pairs per target without replacement, ∝ P = Σ qₜ T⁽ᵗ⁾; owns q̃.
+    """Draws S (neighbour, path) pairs per target without replacement, ∝ P = Σ qₜ T⁽ᵗ⁾ (§3.4), and learns q.
 
     The draw for a target is a function of (seed, draw number, target) alone: not of its batch, of threads or of the device.
     The draw number advances by one with each call, unless it is given.
-    Modes: `sample`; `top`, the likeliest without noise; `all`, every candidate. `uniform` is the paper's variation in which
-    every candidate is alike likely and ln P plays no part in the attention. With `late_decay` q starts alike for the target
-    itself and its neighbours, and decays from there, as in the authors' code.
 
     On a GPU all of it stays there: a stored table is copied at the first call, the counter is the device's, and a captured
     CUDA graph draws anew at every replay. The host is waited for with targets that are not on the device, with `OnDemand`,
     which makes rows on the CPU, and by `all`, which needs the length of the longest row. Under torch.func.vmap every model
     draws what it draws alone.
+
+    Args:
+        transitions: Where candidates come from: a `Transitions` table, or `OnDemand`, which makes rows for each batch.
+        sample_size: S, neighbours for each target; slots beyond its candidates are unused.
+        seed: What draws are a function of, a whole number of 64 bits. Default: 0.
+        mode: "sample", the default, draws with noise; "top" takes the likeliest; "all" takes every candidate.
+        uniform: Whether every candidate is alike likely and ln P plays no part in the attention, a variation of the paper's
+            (§4.4). Default: False.
+        late_decay: Whether q starts alike for the target itself and its neighbours, and decays from there, as in the authors'
+            code. Default: False.
+
+    >>> sampler = NeighbourSampler(Transitions.build(graph, 2), sample_size=100)
+    >>> neighbourhood = sampler(torch.tensor([17, 4]))      # node, path, ln P and mask, each (2, 100)
     """
 
     seed: Tensor
@@ -94,7 +105,7 @@ class NeighbourSampler(nn.Module):
         _, table, positions = self._located(targets)
         return table.counts(positions).sum(-1)
 
-    def _located(self, targets: Any) -> tuple[Tensor, Table, Tensor]:
+    def _located(self, targets: Any) -> tuple[Tensor, CandidateTable, Tensor]:
         """The targets as int64 on the device, a table with their rows, and where in it these are."""
         targets = self._on_device(targets)
         table = self._table(targets)
@@ -104,7 +115,7 @@ class NeighbourSampler(nn.Module):
         """Targets checked on the host, unless they are on the GPU or under a vmap, where their values are out of its sight."""
         device = self.depth_logits.device
         hidden = isinstance(targets, Tensor) and (
-            plain(targets) is not targets or (targets.is_cuda and targets.device == device)
+            unwrapped(targets) is not targets or (targets.is_cuda and targets.device == device)
         )
         if not hidden:
             return torch.tensor(checked_targets(targets, self.transitions.setting.num_nodes), device=device)
@@ -114,12 +125,12 @@ class NeighbourSampler(nn.Module):
         numbers: Tensor = targets.long().reshape(-1)
         return numbers
 
-    def _table(self, targets: Tensor) -> Table:
+    def _table(self, targets: Tensor) -> CandidateTable:
         """The stored table, or rows made for these targets: of one on the CPU that is in pieces, and on demand."""
         source, device = self.transitions, targets.device
         if isinstance(source, Transitions) and (len(source.shards) == 1 or device.type != "cpu"):
             return stored_table(source, device)
-        wanted = np.unique(plain(targets.cpu()).numpy())
+        wanted = np.unique(unwrapped(targets.cpu()).numpy())
         return make_table((source.rows(wanted),), wanted, device)
 
     def _number(self, draw: int | Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""`Table`: rows of transitions as tensors, on the device that draws from them."""
+"""`CandidateTable`: rows of transitions as tensors, on the device that draws from them."""
 
 import warnings
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gatas.errors import TransitionError
+from gatas.ops.torch_private import assert_on_device, unwrapped
 from gatas.transitions import Rows, Transitions
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CandidateTable:
     """The columns of `Rows` on one device, and whose rows they are."""
 
     num_levels: int  # C + 1
@@ -39,8 +40,8 @@ class Table:
         if not positions.is_cuda:
             self._refuse_missing(targets, positions)
         elif not torch.cuda.is_current_stream_capturing():
-            found = plain(positions >= 0).all()
-            torch._assert_async(found, "a target has no row in the table, or is not a node at all")
+            found = unwrapped(positions >= 0).all()
+            assert_on_device(found, "a target has no row in the table, or is not a node at all")
         return positions
 
     def counts(self, positions: Tensor) -> Tensor:
@@ -50,12 +51,12 @@ class Table:
 
     def longest_of(self, positions: Tensor) -> int:
         """Entries in the longest of some rows, at least 1. Waits for the device."""
-        sizes = plain(self.counts(positions).sum(-1))
+        sizes = unwrapped(self.counts(positions).sum(-1))
         return max(1, int(sizes.max())) if sizes.numel() else 1
 
     def _refuse_missing(self, targets: Tensor, positions: Tensor) -> None:
-        if plain(positions < 0).any():
-            node = int(plain(torch.where(positions < 0, targets, -1)).max())
+        if unwrapped(positions < 0).any():
+            node = int(unwrapped(torch.where(positions < 0, targets, -1)).max())
             raise TransitionError(
                 f"node {node} has no row: the table was built for {self.num_rows} nodes. "
                 "Build it with that node among `targets`."
@@ -71,7 +72,7 @@ class Table:
         return torch.where(self.targets[places] == targets, places, -1)
 
 
-def stored_table(source: Transitions, device: torch.device) -> Table:
+def stored_table(source: Transitions, device: torch.device) -> CandidateTable:
     """A whole table: its own memory on a CPU, on a GPU a copy, made once and kept for as long as the source."""
     tables = _stored.setdefault(source, {})
     if device not in tables:
@@ -85,15 +86,15 @@ def stored_table(source: Transitions, device: torch.device) -> Table:
     return tables[device]
 
 
-_stored: WeakKeyDictionary[Transitions, dict[torch.device, Table]] = WeakKeyDictionary()
+_stored: WeakKeyDictionary[Transitions, dict[torch.device, CandidateTable]] = WeakKeyDictionary()
 
 
-def make_table(shards: tuple[Rows, ...], targets: NDArray[np.int64] | None, device: torch.device) -> Table:
+def make_table(shards: tuple[Rows, ...], targets: NDArray[np.int64] | None, device: torch.device) -> CandidateTable:
     """Shards, one after another; `targets` are ascending."""
     num_levels = shards[0].num_steps + 1
     starts = np.cumsum([0, *(len(shard.node) for shard in shards)])
     later = [shard.indptr[1:] + start for shard, start in zip(shards[1:], starts[1:-1], strict=True)]
-    return Table(
+    return CandidateTable(
         num_levels,
         max(int(np.diff(shard.indptr[::num_levels]).max(initial=0)) for shard in shards),
         _joined([shards[0].indptr, *later], device),
@@ -116,10 +117,3 @@ def _joined(pieces: list[NDArray[Any]], device: torch.device) -> Tensor:
     for part, tensor in zip(torch.split(joined, sizes), tensors, strict=True):
         part.copy_(tensor)
     return joined
-
-
-def plain(tensor: Tensor) -> Tensor:
-    """What is beneath the wrappers of torch.func, all models of a vmap together: the host can look at its values."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        tensor = torch._C._functorch.get_unwrapped(tensor)
-    return tensor

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from gatas.errors import ConfigError
-from gatas.transitions.build import available_threads
+from gatas.ops.threads import available_threads
 
 EngineName = Literal["serial", "pool", "ray"]
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from gatas.errors import ConfigError, JobError
-from gatas.transitions.build import available_threads
+from gatas.ops.threads import available_threads
 
 OBJECT_STORE_BYTES = 100 << 20
 """Of a local Ray: parts are files, and what calls give is small."""

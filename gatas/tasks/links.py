@@ -15,7 +15,7 @@ from gatas.graph import NO_INVERSE
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.nn.encoder import shapes_are_fixed
-from gatas.nn.ops.distinct import distinct
+from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood
 from gatas.tasks.batches import Batches, cut, fill, generator_of
 from gatas.tasks.learnable import Learnable

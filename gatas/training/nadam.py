@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from gatas.nn.ops.nadam import Moments, nadam_step
+from gatas.ops.nadam import Moments, nadam_step
 from gatas.training.group import ALONE, Group
 from gatas.training.rows import RowGradients
 

@@ -18,6 +18,7 @@ from gatas.errors import GatasWarning, TransitionError
 from gatas.graph import Graph
 from gatas.graph.arrays import collected
 from gatas.graph.inputs import Ints, frozen
+from gatas.ops.threads import available_threads
 from gatas.progress import ProgressCallback
 from gatas.transitions import kernels
 from gatas.transitions.cost import (
@@ -295,8 +296,3 @@ def _check_positive(name: str, value: Any, otherwise: str) -> None:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not 1 <= value <= NO_LIMIT:
         raise TransitionError(f"{name} is {value!r}; expected a whole number from 1 on{otherwise}.")
-
-
-def available_threads() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,7 +3,7 @@
 from numba import njit
 
 from gatas.cli.compiling import compilation_said, line_about
-from gatas.nn.ops.compiling import Compilation
+from gatas.ops.compiling import Compilation
 
 
 def test_the_first_kernel_is_named_and_others_are_not(capsys):

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from gatas.inference.view import parts_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gatas
 from gatas.inference import View, embed, model_fingerprint, write_embeddings
-from gatas.inference.view import parts_of
 
 
 def test_a_node_has_the_same_bits_alone_and_in_any_batch(digits_folder):

@@ -6,14 +6,14 @@ from collections import defaultdict
 import numpy as np
 import pytest
 import torch
+from gatas.inference.view import View
 
 from gatas.datasets import Dataset
 from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.inference.attention import evaluating
 from gatas.inference.explain import seen
-from gatas.inference.view import View
-from gatas.nn.ops import attend
+from gatas.ops.attend import attend
 from gatas.sampling import Neighbourhood
 from gatas.training import fit
 from gatas.transitions.paths import path_name

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from gatas.nn import Encoder
-from gatas.nn.ops.dropout import keep, keep_torch
+from gatas.ops.dropout import keep, keep_torch
+from gatas.ops.random import NoiseSource
 from gatas.sampling import NeighbourSampler
-from gatas.sampling.noise import Noise
 from gatas.transitions import Transitions
 from tests.transitions.test_properties import no_gpu, random_graph
 
-NOISE = Noise(torch.tensor(7), torch.tensor(1))
+NOISE = NoiseSource(torch.tensor(7), torch.tensor(1))
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 50])
@@ -18,7 +18,7 @@ NOISE = Noise(torch.tensor(7), torch.tensor(1))
 def test_dropout_keeps_the_same_elements_everywhere(width, device):
     first, second = torch.arange(300), torch.arange(300) * 7919 % 2**31
     expected = keep_torch(NOISE, 4, first, second, width, 0.3)
-    noise = Noise(NOISE.seed.to(device), NOISE.step.to(device))
+    noise = NoiseSource(NOISE.seed.to(device), NOISE.step.to(device))
     assert torch.equal(keep(noise, 4, first.to(device), second.to(device), width, 0.3).cpu(), expected)
 
 

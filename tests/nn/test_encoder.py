@@ -24,12 +24,12 @@ def double():
     torch.set_default_dtype(torch.float32)
 
 
-def small_encoder(graph, *, feature_size=5, node_embedding_size=3, path_attention="linear", **settings):
+def small_encoder(graph, *, feature_size=5, node_embedding_size=3, path_attention="linear", num_steps=2, **settings):
     torch.manual_seed(0)
     return Encoder(
         feature_size,
         graph.num_relations,
-        num_steps=2,
+        num_steps=num_steps,
         num_nodes=graph.num_nodes,
         hidden_size=4,
         node_embedding_size=node_embedding_size,
@@ -44,6 +44,15 @@ def small_encoder(graph, *, feature_size=5, node_embedding_size=3, path_attentio
 
 def features_of(graph, size=5):
     return torch.from_numpy(np.random.default_rng(0).normal(size=(graph.num_nodes, size))) if size else None
+
+
+def represent_slowly(encoder, targets, drawn, features):
+    """One target after another, by the equations."""
+    rows = []
+    for b, (target, mask) in enumerate(zip(targets.tolist(), drawn.mask, strict=True)):
+        pairs = list(zip(drawn.node[b][mask].tolist(), drawn.path[b][mask].tolist(), strict=True))
+        rows.append(represent(encoder, target, pairs, drawn.log_probability[b][mask], features))
+    return torch.stack(rows)
 
 
 @settings(max_examples=25)
@@ -62,20 +71,8 @@ def test_the_encoder_is_the_papers_equations_with_gradients(graph, path_attentio
     features, targets = features_of(graph, feature_size), torch.arange(graph.num_nodes).repeat(2)
     parameters = [*encoder.parameters(), *sampler.parameters()]
 
-    drawn = sampler(targets, draw=3)
-    fast = encoder(targets, drawn, features)
-    slow = torch.stack(
-        [
-            represent(
-                encoder,
-                int(target),
-                list(zip(drawn.node[b][drawn.mask[b]].tolist(), drawn.path[b][drawn.mask[b]].tolist(), strict=True)),
-                sampler(targets, draw=3).log_probability[b][drawn.mask[b]],
-                features,
-            )
-            for b, target in enumerate(targets)
-        ]
-    )
+    fast = encoder(targets, sampler(targets, draw=3), features)
+    slow = represent_slowly(encoder, targets, sampler(targets, draw=3), features)
     torch.testing.assert_close(fast, slow, rtol=1e-9, atol=1e-10)
     weights = torch.linspace(-1, 1, fast.numel()).view_as(fast)
     gradients = [torch.autograd.grad((out * weights).sum(), parameters, allow_unused=True) for out in (fast, slow)]
@@ -291,6 +288,16 @@ def test_the_authors_positions_count_from_the_far_end_of_a_path(graph):
     near = dataclasses.replace(drawn, mask=drawn.mask & (drawn.path < graph.num_relations))
     assert not torch.allclose(ours, theirs)
     torch.testing.assert_close(*(encoder(targets, near, features) for encoder in encoders))
+
+
+@pytest.mark.parametrize("num_steps", [1, 3, 4])
+@pytest.mark.parametrize("path_attention", ["linear", "mlp"])
+def test_positions_from_the_far_end_are_those_of_the_loop_however_many_steps(graph, path_attention, num_steps):
+    settings = {"path_attention": path_attention, "num_steps": num_steps, "positions_from_neighbour": True}
+    encoder, targets, features = small_encoder(graph, **settings).eval(), torch.arange(8), features_of(graph)
+    drawn = NeighbourSampler(Transitions.build(graph, num_steps), 30)(targets)
+    expected = represent_slowly(encoder, targets, drawn, features)
+    torch.testing.assert_close(encoder(targets, drawn, features), expected, rtol=1e-9, atol=1e-10)
 
 
 def test_dropped_path_scores_change_only_training(graph):

@@ -47,8 +47,10 @@ def neighbour(encoder, h_i, node, path, features):
     if encoder.path_attention == "none":
         return h_j
     relations = path_relations(path, encoder.num_relations)
-    first = 0 if path == 0 else 1  # the self-loop uses p₀
-    steps = [step(encoder, relation, first + t) for t, relation in enumerate(relations)]
+    positions = [0] if path == 0 else list(range(1, len(relations) + 1))  # the self-loop uses p₀
+    if encoder.positions_from_neighbour:
+        positions.reverse()
+    steps = [step(encoder, relation, position) for relation, position in zip(relations, positions, strict=True)]
     scores, values = [], []
     for e_p in steps:
         if encoder.path_attention == "linear":

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from gatas.inference.predict import predict
 from pydantic import BaseModel
 
 import gatas
 from gatas.inference import likeliest_targets, with_new_nodes
-from gatas.inference.predict import predict
 from gatas.serving import answers
 
 DESCRIBED: dict[str, type[BaseModel]] = {

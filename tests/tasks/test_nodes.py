@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError, GatasError
 from gatas.graph import Graph, NodeTable
-from gatas.sampling.noise import Noise
+from gatas.ops.random import NoiseSource
 from gatas.tasks import NodeTask
 from gatas.tasks.consistency import Consistency
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes
@@ -154,7 +154,7 @@ def test_a_single_feature_is_not_normalised_away():
 
     def inputs(**settings):
         model = classifier(dataset, **settings).eval()
-        return model.encoder.inputs(nodes, model.features, Noise(torch.tensor(0), torch.tensor(0)))
+        return model.encoder.inputs(nodes, model.features, NoiseSource(torch.tensor(0), torch.tensor(0)))
 
     assert len(inputs().unique(dim=0)) == 6
     assert len(inputs(layer_norm=True).unique(dim=0)) == 1

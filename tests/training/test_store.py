@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from gatas.inference.embed import embed
 
 from gatas.datasets import DataConfig, open_dataset
 from gatas.datasets.generating import Recipe, generate_graph
@@ -14,7 +15,6 @@ from gatas.datasets.ingest import ingest
 from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GraphError, TransitionError
 from gatas.graph import Graph
-from gatas.inference.embed import embed
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.nodes import NodeTask
 from gatas.training import Config, fit_many, load, load_config

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from gatas.graph.grown import Grown
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gatas import OnDemand
 from gatas.errors import GatasWarning, GraphError, TransitionError
 from gatas.graph import Graph
-from gatas.graph.grown import Grown
 from gatas.transitions import Nearby, nearby
 from gatas.transitions.build import Builder
 

@@ -1,4 +1,4 @@
-"""The same for graphs of many nodes: what is held, and looked through, grows with what a level meets and not with the graph.
+"""Pushing mass in graphs of many nodes: what is held, and looked through, grows with what a level meets, not with the graph.
 
 Masses of the 64 nodes that share a word of `met` lie on a page, given out when the first of them is met. Pages are few and
 near each other, where a place for every node would be met all over memory. `met_parts` says which of `met_words` are not
@@ -7,8 +7,8 @@ empty, as these say it of `met`.
 
 import numpy as np
 
-from gatas.transitions.kernels.bits import LOW, ONE, SHIFT, WORD, add, count_bits, lowest_bit
-from gatas.transitions.kernels.compiled import compiled
+from gatas.ops.bits import LOW, ONE, SHIFT, WORD, add, count_bits, lowest_bit
+from gatas.ops.compiled import compiled
 
 
 @compiled()
@@ -20,7 +20,7 @@ def enough_pages(workspace, pages, num_edges):
 
 @compiled()
 def push_mass_by_page(adjacency, workspace, pages, level, run_state, run, next_run, kind):
-    """As `push_mass`."""
+    """Send the mass of the linked states along their edges of one type; returns how many nodes were met at most."""
     met, met_words, met_parts, place = workspace.met, workspace.met_words, workspace.met_parts, workspace.place
     weighted = adjacency.weight.size > 0
     edges, used = np.int64(0), np.uint32(0)
@@ -50,7 +50,7 @@ def push_mass_by_page(adjacency, workspace, pages, level, run_state, run, next_r
 
 @compiled()
 def collect_by_page(workspace, pages, out_node, out_mass, out):
-    """As `collect`."""
+    """Read out the nodes met and their mass, ascending; those seen in earlier steps are dropped. Returns how many there are."""
     met, met_words, met_parts, seen = workspace.met, workspace.met_words, workspace.met_parts, workspace.seen
     nodes, masses = out_node[out:], out_mass[out:]
     count = np.uint64(0)

@@ -18,8 +18,8 @@ from collections import namedtuple
 
 import numpy as np
 
-from gatas.transitions.kernels.bits import LOW, ONE, SHIFT, TWICE, add, contains, count_bits, drain, lowest_bit, mark_all
-from gatas.transitions.kernels.compiled import compiled
+from gatas.ops.bits import LOW, ONE, SHIFT, TWICE, add, contains, count_bits, drain, lowest_bit, mark_all
+from gatas.ops.compiled import compiled
 from gatas.transitions.kernels.large import collect_by_page, count_met, enough_pages, push_mass_by_page
 from gatas.transitions.kernels.likeliest import stored, write_likeliest
 

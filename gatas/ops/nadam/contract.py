@@ -1,0 +1,54 @@
+"""One step of NAdam (Dozat, 2016; as in torch) over flat vectors of parameters, one for each of M models, all in place."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Moments(NamedTuple):
+    """What NAdam remembers."""
+
+    first: Tensor  # (M, P)
+    second: Tensor  # (M, P)
+    product: Tensor  # () of the momenta so far
+    steps: Tensor  # ()
+
+    @classmethod
+    def of(cls, values: Tensor) -> "Moments":
+        return cls(torch.zeros_like(values), torch.zeros_like(values), values.new_ones(()), values.new_zeros(()))
+
+
+def nadam_step_torch(
+    values: Tensor,
+    gradient: Tensor,
+    moments: Moments,
+    lr: Tensor,
+    l2: Tensor | None,
+    betas: tuple[float, float],
+    eps: float,
+    momentum_decay: float | None,
+    max_norm: float | None,
+) -> None:
+    """Change (M, P) values and moments; the gradient may be overwritten. Each model's is clipped on its own.
+
+    Without `momentum_decay` the step is Adam's.
+    """
+    if l2 is not None:
+        gradient.addcmul_(l2, values)
+    if max_norm is not None:
+        gradient.mul_((max_norm / (gradient.norm(dim=1, keepdim=True) + 1e-6)).clamp_max(1.0))
+    first, second, product, steps = moments
+    steps += 1
+    step = float(steps)  # plain numbers: operators on single ones would take longer than those on all parameters
+    first.lerp_(gradient, 1 - betas[0])
+    second.mul_(betas[1]).addcmul_(gradient, gradient, value=1 - betas[1])
+    scale = second.div(1 - betas[1] ** step).sqrt_().add_(eps)
+    if momentum_decay is None:
+        direction = first / (1 - betas[0] ** step)
+    else:
+        now, later = (betas[0] * (1 - 0.5 * 0.96 ** ((step + ahead) * momentum_decay)) for ahead in (0, 1))
+        product *= now
+        together = float(product)
+        direction = gradient.mul_((1 - now) / (1 - together)).add_(first, alpha=later / (1 - together * later))
+    values.addcdiv_(direction, scale, value=-float(lr))

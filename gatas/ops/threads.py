@@ -1,0 +1,81 @@
+"""Rows shared out among as many threads as torch uses. Kernels release the GIL and write their own rows only.
+
+Torch's OpenMP threads spin for some milliseconds after each operation and keep a core from any others. So the work is
+given to those very threads, where torch brings GNU's OpenMP (on Linux), and else to threads of our own. `GOMP_parallel` is
+private to GNU's OpenMP; nothing else in the package calls it, and `tests/ops/test_threads.py` says what breaks without it.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+SMALL = 1 << 14
+"""Elements below which a second thread costs more than it brings."""
+
+
+def run_rows(work: Callable[[int, int], None], num_rows: int, row_elements: int) -> None:
+    """Call `work(start, stop)` over all rows; the calling thread takes its share of them."""
+    threads = _torch_threads()
+    if threads == 1 or num_rows < 2 or num_rows * row_elements < SMALL:
+        work(0, num_rows)
+        return
+    run_spans(work, even_cuts(num_rows, min(num_rows, 4 * threads)))
+
+
+def even_cuts(count: int, pieces: int) -> list[int]:
+    return [count * piece // pieces for piece in range(pieces + 1)]
+
+
+def run_spans(work: Callable[[int, int], None], cuts: Iterable[int]) -> None:
+    """Call `work(start, stop)` from each cut to the next, on as many threads as torch uses."""
+    threads, spans = _torch_threads(), iter(list(pairwise(cuts)))
+    failures: list[BaseException] = []
+
+    def share(_: Any = None) -> None:
+        try:
+            for start, stop in spans:  # a list's iterator hands each span out once, whoever asks
+                work(start, stop)
+        except BaseException as failure:  # OpenMP has no use for it
+            failures.append(failure)
+
+    if _openmp():
+        _openmp().GOMP_parallel(_CALLBACK(share), None, threads, 0)
+    else:
+        helpers = [_pool(threads).submit(share) for _ in range(threads - 1)]
+        share()
+        for helper in helpers:
+            helper.result()
+    if failures:
+        raise failures[0]
+
+
+def available_threads() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _torch_threads() -> int:
+    import torch  # which takes a second, and is there wherever rows are shared out
+
+    return torch.get_num_threads()
+
+
+_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@lru_cache(maxsize=1)
+def _openmp() -> Any:
+    """The OpenMP that torch has loaded, if it is GNU's."""
+    try:
+        return ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except (AttributeError, OSError):
+        return None
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="gatas")
