@@ -40,6 +40,7 @@ def test_what_does_not_hold_is_raised_where_the_host_need_not_wait():
 
 
 @no_gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 def test_a_condition_on_a_gpu_does_not_wait():
     torch.cuda.set_sync_debug_mode("error")
     try:
