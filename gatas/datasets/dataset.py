@@ -250,6 +250,11 @@ class Dataset:
                 )
 
     def _check_link_targets(self, targets: LinkTargets) -> None:
+        if not all(pools.fit(self.graph.num_nodes) for pools in targets.ends or ()):
+            raise GraphError(
+                f"{self.name}: ends hold pools of negatives that are no nodes of the graph (0 to {self.graph.num_nodes - 1}). "
+                "Make each of them with Pools.of, from node indices."
+            )
         limits = {"source": self.graph.num_nodes, "target": self.graph.num_nodes, "edge_type": len(targets.link_types)}
         for name, pairs in targets.splits.items():
             for column, limit in limits.items():

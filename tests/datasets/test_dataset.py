@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gatas.datasets import Dataset, NodeTable, NodeTargets, Pairs
+from gatas.datasets.negatives import Pools
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
 
@@ -48,6 +49,14 @@ def test_a_pair_the_graph_has_never_seen_is_refused(row, message):
 def test_pairs_that_are_no_pairs_are_refused(columns, message):
     with pytest.raises(GraphError, match=message):
         Pairs(*(np.array(column) for column in columns))
+
+
+@pytest.mark.parametrize("pool", [[0, 4], [-1, 0]])
+def test_negatives_are_drawn_from_nodes_of_the_graph(pool):
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], edge_type_names=["likes"])
+    ends = Pools.of([np.array([0, 1])]), Pools.of([np.array(pool)])
+    with pytest.raises(GraphError, match=r"toy: ends hold pools of negatives that are no nodes of the graph \(0 to 3\)"):
+        Dataset.for_links(graph, {"train": pairs((0, 0, 1, 1))}, ends=ends, name="toy")
 
 
 def test_an_empty_split_and_one_of_another_kind_are_refused():
