@@ -55,7 +55,7 @@ def test_a_run_of_own_data_is_loaded_from_anywhere(trained, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert load_config(trained / "run/config.yaml").data.edges == trained / "data/edges.csv"
     model = gatas.load(trained / "run")
-    assert model.graph.name(0) == "costa-2000-000" and model.names == ("graphs", "language", "robotics", "vision")
+    assert model.graph.id_of(0) == "costa-2000-000" and model.names == ("graphs", "language", "robotics", "vision")
     known = json.loads((trained / "run/metrics.json").read_text())
     assert evaluate_run(trained / "run", "valid", device="cpu")["loss"] == pytest.approx(known["valid"]["loss"], rel=1e-4)
 

@@ -145,6 +145,17 @@ def test_targets_of_the_other_task_are_refused():
         _ = links(test=pairs((0, 0, 2, 1))).node_targets
 
 
+def test_splits_are_replaced_and_all_else_stays():
+    dataset = classes(features=np.eye(3), note="by hand")
+    other = dataset.with_splits({"valid": np.array([True, True, False])})
+    assert {name: split.tolist() for name, split in other.splits.items()} == {"valid": [0, 1]}
+    assert other.graph is dataset.graph and other.nodes is dataset.nodes and other.note == "by hand"
+    asked = links(test=pairs((0, 0, 2, 1)))
+    assert asked.with_splits({"valid": asked.splits["test"]}).splits == {"valid": asked.splits["test"]}
+    with pytest.raises(GraphError, match="node 2 has no label"):
+        dataset.with_splits({"test": [2]})
+
+
 def test_a_class_absent_from_training_is_counted():
     with pytest.warns(GatasWarning, match=r"1 classes have no training node \(the first is 'b'\)") as warnings:
         classes(splits={"train": [0]})

@@ -118,7 +118,7 @@ def test_features_and_labels_are_not_copied(data):
     model, task = make_model(dataset, config, 0), make_task(dataset, config.training)
     assert isinstance(task, NodeTask) and model.features is not None
     assert model.features.data_ptr() == np.asarray(dataset.features).ctypes.data
-    assert task.labels.data_ptr() == np.asarray(dataset.labels).ctypes.data
+    assert task.labels.data_ptr() == np.asarray(dataset.node_targets.labels).ctypes.data
 
 
 def test_a_run_on_a_store_is_loaded_and_resumed(data, tmp_path):
