@@ -1,12 +1,14 @@
 """Node classification: losses beside torch's, and what a split of it measures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from pytest import approx
 from torch.nn import functional as F
 
-from gatas.datasets import Dataset
+from gatas.datasets import Dataset, NodeTable
 from gatas.errors import ConfigError, GatasError
 from gatas.graph import Graph
 from gatas.sampling.noise import Noise
@@ -45,8 +47,7 @@ def test_what_is_monitored_is_what_is_measured(dataset):
 
 
 def test_results_are_compared_with_labels_in_the_order_of_nodes():
-    dataset = camps()
-    object.__setattr__(dataset, "splits", {"test": np.array([9, 2, 5])})
+    dataset = camps().with_splits({"test": np.array([9, 2, 5])})
     right = F.one_hot(torch.tensor(dataset.node_targets.labels[[2, 5, 9]])).float()
     assert NodeTask(dataset, 4).measure(right, "test")["accuracy"] == 1
 
@@ -84,8 +85,7 @@ def test_a_model_leaves_torchs_own_random_numbers_alone():
 
 
 def test_a_model_without_features_learns_embeddings_of_the_nodes():
-    dataset = camps()
-    object.__setattr__(dataset, "features", None)
+    dataset = replace(camps(), nodes=NodeTable(30))
     assert classifier(dataset, node_embedding_size=None).encoder.inputs.size == 50
     assert classifier(camps(), node_embedding_size=None).encoder.inputs.size == 8
 
