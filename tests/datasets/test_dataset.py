@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gatas.datasets import Dataset, NodeTable, NodeTargets, Pairs
+from gatas.datasets import Dataset, NodeTable, NodeTargets, Pairs, read_dataset
 from gatas.datasets.negatives import Pools
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
@@ -214,3 +214,15 @@ def test_a_node_without_a_label_is_in_no_split(split):
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], node_ids=["ann", "bob", "cid", "dan"])
     with pytest.raises(GraphError, match=f"toy, split '{split}': node 'cid' has no label. A split is learned from"):
         Dataset.for_nodes(graph, np.array([0, 1, -1, 1]), splits, class_names=("x", "y"), name="toy")
+
+
+def test_a_table_whose_training_split_lacks_a_class_is_told_once_and_by_the_class_s_own_name(tmp_path):
+    (tmp_path / "edges.csv").write_text("source,target\nann,bob\nbob,cid\ncid,dan\n")
+    rows = ("ann,1,cat,train", "bob,2,dog,train", "cid,3,eel,test", "dan,4,cat,test")
+    (tmp_path / "nodes.csv").write_text("\n".join(("id,age,label,split", *rows)) + "\n")
+    with pytest.warns(GatasWarning) as warnings:
+        dataset = read_dataset(tmp_path / "edges.csv", tmp_path / "nodes.csv")
+    assert [str(one.message) for one in warnings] == [
+        "1 classes have no training node (the first is 'eel'); none can be predicted."
+    ]
+    assert dataset.names == ("cat", "dog", "eel")
