@@ -82,7 +82,7 @@ def test_a_run_whose_data_moved_or_changed_says_so(trained, tmp_path):
     assert gatas.load(tmp_path / "run", data_dir=trained / "data").graph.num_nodes == 749
     shutil.copytree(trained / "data", tmp_path / "gone")
     (tmp_path / "gone/nodes.csv").write_text((trained / "data/nodes.csv").read_text().replace("robotics", "vision", 1))
-    with pytest.raises(TrainingError, match="was trained on another graph"):
+    with pytest.raises(TrainingError, match="was trained on other data: features, labels or splits of bibliography"):
         gatas.load(tmp_path / "run")
 
 

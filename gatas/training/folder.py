@@ -21,6 +21,7 @@ from gatas import __version__
 from gatas.datasets import Dataset, LinkTargets, open_dataset
 from gatas.datasets.encoding import FORMAT as ENCODING_FORMAT
 from gatas.datasets.encoding import Encoding
+from gatas.datasets.saved import data_fingerprint
 from gatas.errors import GatasError, GatasWarning, TrainingError
 from gatas.graph.saved import graph_fingerprint
 from gatas.graph.sums import check_sums, read_signed, signed
@@ -75,6 +76,7 @@ def _write_one(run: Run, folder: Path) -> None:
         "data": run.dataset.name,
         "note": run.dataset.note,
         "graph": graph_fingerprint(run.dataset.graph),
+        "contents": data_fingerprint(run.dataset),
         "task": run.dataset.task,
         "names": run.dataset.names,
         "seed": run.seed,
@@ -143,6 +145,11 @@ def trained_on(
             f"{folder} was trained on another graph: {about['data']} with fingerprint {about['graph'][:12]}, but "
             f"{dataset.name} has {found[:12]}. Give the data set that it was trained on."
         )
+    if dataset.origin is not None and data_fingerprint(dataset) != about["contents"]:
+        raise TrainingError(
+            f"{folder} was trained on other data: features, labels or splits of {about['data']} have changed since. Restore "
+            "its files, or train anew."
+        )
     return dataset
 
 
@@ -177,7 +184,7 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if (written := about.get("format", FORMAT)) != FORMAT:
             raise TrainingError(f"{folder} has format {written!r}; this version of gatas reads format {FORMAT}. Update gatas.")
         weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
-        return {name: about[name] for name in ("data", "seed", "graph", "task", "names")}, weights
+        return {name: about[name] for name in ("data", "seed", "graph", "contents", "task", "names")}, weights
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
 

@@ -160,7 +160,7 @@ def test_settings_that_do_not_go_with_a_store_are_refused(settings, said):
 
 def test_a_store_without_labels_is_refused(tmp_path):
     Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "store")
-    with pytest.raises(GraphError, match="holds no labels"):
+    with pytest.raises(GraphError, match="holds a graph without labels or links, so nothing can be learned"):
         open_dataset(DataConfig(store=tmp_path / "store"))
 
 
