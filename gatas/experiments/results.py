@@ -77,7 +77,13 @@ def stored(path: Path, config: Config) -> dict[str, Any]:
 
 
 def _completed(settings: dict[str, Any]) -> Config | None:
-    """With what has been added to configs since, as it is by default; None where there is no such config any more."""
+    """With what has been added to configs since, as it is by default; None where there is no such config any more.
+
+    Of data that gatas knows only the name matters; what defaults of other settings were then does not.
+    """
+    data = settings["data"]
+    if data.get("edges") is None and data.get("store") is None:
+        settings = {**settings, "data": {"name": data["name"]}}
     try:
         return Config.model_validate(settings)
     except ValidationError:
