@@ -42,7 +42,7 @@ class Trainer:
         settings, graph = SETTINGS[name], dataset.graph
         self.dataset, self.batch_size, self.device, self.by_graph = dataset, batch_size, device, by_graph
         self.features = torch.tensor(np.asarray(dataset.features), device=device)
-        labels = torch.tensor(np.asarray(dataset.labels), device=device)
+        labels = torch.tensor(np.asarray(dataset.node_targets.labels), device=device)
         self.labels = labels.float() if labels.ndim == 2 else labels
         self.loss = nn.BCEWithLogitsLoss() if labels.ndim == 2 else nn.CrossEntropyLoss()
         self.sampler = NeighbourSampler(table, settings["sample"]).to(device)
@@ -59,14 +59,14 @@ class Trainer:
         self.head = NodeHead(self.encoder.output_size, len(dataset.names), settings["hidden"]).to(device)
         self.optimiser = NAdam(nn.ModuleList([self.sampler, self.encoder, self.head]).parameters(), 0.001, max_norm=5.0)
         self.generator = np.random.default_rng(0)
-        self.sizes = np.bincount(np.asarray(graph.graph_id)) if by_graph else None
+        self.sizes = np.bincount(np.asarray(dataset.nodes.graph_id)) if by_graph else None
         self.window: tuple[torch.Tensor, int] | None = None
         self.next_batch()
 
     def next_batch(self) -> None:
         train = self.dataset.splits["train"]
         if self.sizes is not None:
-            graph_id = np.asarray(self.dataset.graph.graph_id)
+            graph_id = np.asarray(self.dataset.nodes.graph_id)
             chosen = self.generator.choice(np.unique(graph_id[train]))
             train = train[graph_id[train] == chosen]
             self.window = (torch.tensor(int(self.sizes[:chosen].sum()), device=self.device), int(self.sizes.max()))

@@ -35,12 +35,12 @@ Row = tuple[int, int, int]  # end, node, path
 
 def questions(run: Run, count: int) -> list[Any]:
     """Test nodes, or test links, drawn by a seed."""
-    test, name = run.dataset.splits["test"], run.dataset.graph.name
+    test, id_of = run.dataset.splits["test"], run.dataset.graph.id_of
     generator = np.random.default_rng(0)
     if run.dataset.task != "link prediction":
-        return [name(int(node)) for node in generator.choice(test, min(count, len(test)), replace=False)]
+        return [id_of(int(node)) for node in generator.choice(test, min(count, len(test)), replace=False)]
     chosen = generator.choice(np.flatnonzero(test.label == 1), count, replace=False)
-    return [(name(int(test.source[k])), run.dataset.names[test.edge_type[k]], name(int(test.target[k]))) for k in chosen]
+    return [(id_of(int(test.source[k])), run.dataset.names[test.edge_type[k]], id_of(int(test.target[k]))) for k in chosen]
 
 
 def orders(explanation: Explanation, model: Model, generator: np.random.Generator) -> dict[str, list[list[Row]]]:
@@ -48,7 +48,7 @@ def orders(explanation: Explanation, model: Model, generator: np.random.Generato
     columns = {"effect": "effect", "attention": "attention", "share": "share", "P": "probability"}
     paths = {path_name(int(path), model.graph.relation_names): int(path) for path in known_paths(model, explanation)}
     rows = [
-        (end, model.graph.find(own.neighbour[k]), paths[own.path[k]])
+        (end, model.graph.index_of(own.neighbour[k]), paths[own.path[k]])
         for end, own in enumerate(explanation.ends)
         for k in range(len(own))
     ]
@@ -62,7 +62,7 @@ def orders(explanation: Explanation, model: Model, generator: np.random.Generato
 
 def known_paths(model: Model, explanation: Explanation) -> Any:
     """Ids of the paths that the ends' candidates have."""
-    return np.unique(np.concatenate([model.transitions.row(model.graph.find(end.target)).path for end in explanation.ends]))
+    return np.unique(np.concatenate([model.transitions.row(model.graph.index_of(end.target)).path for end in explanation.ends]))
 
 
 def without(model: Model, targets: list[int], mode: Any, left_out: list[Row]) -> list[Tensor]:
@@ -96,7 +96,7 @@ def measure(run: Run, asked: list[Any]) -> dict[tuple[str, int], list[tuple[floa
     for question in asked:
         explanation = model.explain(question, mode=mode)
         assert explanation.answer is not None
-        targets = [model.graph.find(end.target) for end in explanation.ends]
+        targets = [model.graph.index_of(end.target) for end in explanation.ends]
         whole, given = log_odds(model, explanation.answer.name, without(model, targets, mode, []))
         assert abs(whole - explanation.answer.log_odds) < 1e-3
         for name, several in orders(explanation, model, generator).items():

@@ -52,8 +52,8 @@ def edges_of(dataset: Dataset) -> Tensor:
 def train_ppi(dataset: Dataset, device: str, report: Callable[[int, float, float], bool]) -> None:
     """Two graphs a batch, Adam at 0.005. `report(epoch, seconds of training, validation micro-F1)` says when to stop."""
     torch.manual_seed(0)
-    graph_id = np.asarray(dataset.graph.graph_id)
-    x, y = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (dataset.features, dataset.labels))
+    graph_id = np.asarray(dataset.nodes.graph_id)
+    x, y = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (dataset.features, dataset.node_targets.labels))
     source, target = edges_of(dataset)
 
     def part(graphs: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -88,7 +88,7 @@ def train_ppi(dataset: Dataset, device: str, report: Callable[[int, float, float
 def train_cora(dataset: Dataset, seed: int = 0) -> tuple[float, int, float]:
     """Seconds, epochs and test accuracy with early stopping on validation accuracy, patience 100."""
     torch.manual_seed(seed)
-    x, y = torch.tensor(np.asarray(dataset.features)), torch.tensor(np.asarray(dataset.labels))
+    x, y = torch.tensor(np.asarray(dataset.features)), torch.tensor(np.asarray(dataset.node_targets.labels))
     edges, splits = edges_of(dataset), {name: torch.from_numpy(np.array(rows)) for name, rows in dataset.splits.items()}
     model = CoraGAT(x.shape[1], len(dataset.names))
     optimiser = torch.optim.Adam(model.parameters(), lr=0.005, weight_decay=5e-4)

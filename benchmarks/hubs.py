@@ -9,7 +9,6 @@ Hyper-parameters are those of the paper's recipes. Test data is never looked at.
 import argparse
 import statistics
 import sys
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -101,7 +100,8 @@ def measure_hub(report: Report, degree: int, caps: list[Limits]) -> None:
 
 def measure_accuracy(report: Report, name: str, caps: list[Limits], given: Any) -> None:
     dataset = load_dataset(name)
-    dataset = replace(dataset, splits={split: rows for split, rows in dataset.splits.items() if split != "test"})
+    measured = {split: rows for split, rows in dataset.splits.items() if split != "test"}
+    dataset = dataset.with_splits(measured)
     rows = []
     for cap in caps:
         settings = dict(parsed_setting(setting) for setting in given.set)

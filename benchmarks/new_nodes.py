@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.report import Report
-from gatas import Dataset, Graph, Pairs, load_dataset
+from gatas import Dataset, Graph, NodeTargets, Pairs, load_dataset
 from gatas.experiments.recipes import recipe
 from gatas.inference import View, predict, predict_links, with_new_nodes
 from gatas.training import fit_many
@@ -39,8 +39,8 @@ class Held:
 
 
 def hold_out(dataset: Dataset, out: Any, splits: dict[str, Any]) -> Held:
-    """Take nodes out; they keep their names, and the others are numbered anew."""
-    graph, names = dataset.graph, [str(dataset.graph.name(node)) for node in range(dataset.graph.num_nodes)]
+    """Take nodes out; they keep their ids, and the others are numbered anew."""
+    graph, ids = dataset.graph, [str(dataset.graph.id_of(node)) for node in range(dataset.graph.num_nodes)]
     kept = np.setdiff1d(np.arange(graph.num_nodes), out)
     place = np.full(graph.num_nodes, -1)
     place[kept] = np.arange(len(kept))
@@ -51,20 +51,24 @@ def hold_out(dataset: Dataset, out: Any, splits: dict[str, Any]) -> Held:
         place[target[inside]],
         kind[inside],
         num_nodes=len(kept),
-        node_names=[names[node] for node in kept],
+        node_ids=[ids[node] for node in kept],
         edge_type_names=graph.edge_type_names,
+        inverse_of=graph.inverse_of,
     )
     edges = [
-        [names[node] for node in source[~inside]],
+        [ids[node] for node in source[~inside]],
         [graph.edge_type_names[number] for number in kind[~inside]],
-        [names[node] for node in target[~inside]],
+        [ids[node] for node in target[~inside]],
     ]
     features = None if dataset.features is None else sparse.csr_array(dataset.features).toarray()
-    labels = None if dataset.labels is None else dataset.labels[kept]
-    renumbered = {name: renumber(split, place) for name, split in splits.items()}
     own = None if features is None else features[kept]
-    small = Dataset(dataset.name, rest, own, labels, renumbered, dataset.task, dataset.names)
-    return Held(small, None if features is None else features[out], edges, [names[node] for node in out])
+    renumbered = {name: renumber(split, place) for name, split in splits.items()}
+    if isinstance(dataset.targets, NodeTargets):
+        labels = dataset.targets.labels[kept]
+        small = Dataset.for_nodes(rest, labels, renumbered, class_names=dataset.names, features=own, name=dataset.name)
+    else:
+        small = Dataset.for_links(rest, renumbered, dataset.names, features=own, name=dataset.name)
+    return Held(small, None if features is None else features[out], edges, [ids[node] for node in out])
 
 
 def renumber(split: Any, place: Any) -> Any:
@@ -87,8 +91,7 @@ def classes(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]
     valid = np.random.default_rng(seed).permutation(dataset.splits["valid"])
     out, others = np.sort(valid[: len(valid) // 2]), valid[len(valid) // 2 :]
     splits = {"train": dataset.splits["train"], "valid": others}
-    assert dataset.labels is not None
-    truth = [dataset.names[label] for label in dataset.labels[out]]
+    truth = [dataset.names[label] for label in dataset.node_targets.labels[out]]
 
     def accuracy(asked: Any, ids: Any) -> float:
         return float(np.mean([found == own for found, own in zip(predict(asked, ids).labels, truth, strict=True)]))
@@ -96,7 +99,7 @@ def classes(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]
     held = hold_out(dataset, out, splits)
     model = train(held.dataset, epochs, seed)
     found = {rule: accuracy(brought_back(model, held, rule), held.ids) for rule in RULES}
-    whole = Dataset(dataset.name, dataset.graph, dataset.features, dataset.labels, splits, dataset.task, dataset.names)
+    whole = dataset.with_splits(splits)
     return {**found, "trained on": accuracy(train(whole, epochs, seed), out), "rms": size_of_embeddings(model)}
 
 
@@ -108,7 +111,7 @@ def links(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]:
     asked = np.isin(valid.source, out) | np.isin(valid.target, out)
     splits = {"train": dataset.splits["train"], "valid": taken(valid, ~asked)}
     pairs = taken(valid, asked)
-    ends = [[str(dataset.graph.name(node)) for node in column] for column in (pairs.source, pairs.target)]
+    ends = [[str(dataset.graph.id_of(node)) for node in column] for column in (pairs.source, pairs.target)]
     types = [dataset.names[kind] for kind in pairs.edge_type]
 
     def roc_auc(view: Any) -> float:
@@ -119,7 +122,7 @@ def links(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]:
     held = hold_out(dataset, out, splits)
     model = train(held.dataset, epochs, seed)
     found = {rule: roc_auc(brought_back(model, held, rule)) for rule in RULES}
-    whole = Dataset(dataset.name, dataset.graph, None, None, splits, dataset.task, dataset.names)
+    whole = dataset.with_splits(splits)
     return {**found, "trained on": roc_auc(train(whole, epochs, seed)), "rms": size_of_embeddings(model)}
 
 

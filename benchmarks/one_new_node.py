@@ -30,16 +30,14 @@ def hubs(num_edges: int) -> Graph:
 
 
 def graph_of(ends: Any, num_nodes: int) -> Graph:
-    return Graph.from_edges(
-        *ends, num_nodes=num_nodes, undirected=True, node_names=[f"node-{node}" for node in range(num_nodes)]
-    )
+    return Graph.from_edges(*ends, num_nodes=num_nodes, undirected=True, node_ids=[f"node-{node}" for node in range(num_nodes)])
 
 
 def model_of(graph: Graph, num_steps: int) -> NodeClassifier:
     generator = np.random.default_rng(1)
     features = generator.normal(size=(graph.num_nodes, NUM_FEATURES)).astype(np.float32)
     labels, splits = np.arange(graph.num_nodes) % 4, {"train": np.arange(100)}
-    dataset = Dataset("made", graph, features, labels, splits, "node classification", ("a", "b", "c", "d"))
+    dataset = Dataset.for_nodes(graph, labels, splits, class_names=("a", "b", "c", "d"), features=features, name="made")
     return NodeClassifier(dataset, transitions=OnDemand(graph, num_steps), num_steps=num_steps, **SETTINGS).eval()
 
 

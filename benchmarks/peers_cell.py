@@ -49,7 +49,7 @@ def hubs(num_edges: int, seed: int = 0) -> Dataset:
     labels = generator.integers(SETTINGS["num_classes"], size=num_nodes)
     splits = {"test": np.sort(generator.choice(num_nodes, NUM_TARGETS, replace=False))}
     names = tuple(f"class {number}" for number in range(SETTINGS["num_classes"]))
-    return Dataset("hubs", graph, features, labels, splits, "node classification", names)
+    return Dataset.for_nodes(graph, labels, splits, class_names=names, features=features, name="hubs")
 
 
 def make_model(name: str, dataset: Dataset, device: torch.device) -> Learnable:

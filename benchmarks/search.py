@@ -9,7 +9,6 @@ from a space. What the log has already is not run again.
 import argparse
 import json
 import random
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -115,7 +114,8 @@ def candidates(data: str, trials: int) -> dict[str, Settings]:
 def tried(data: str, name: str, settings: Settings, seeds: range, device: str, data_dir: str | None) -> dict[str, Any]:
     """Train some seeds, and tell what validation data says of them."""
     dataset = load_dataset(data, data_dir)
-    dataset = replace(dataset, splits={split: rows for split, rows in dataset.splits.items() if split != "test"})
+    measured = {split: rows for split, rows in dataset.splits.items() if split != "test"}
+    dataset = dataset.with_splits(measured)
     started = perf_counter()
     try:
         runs = fit_many(recipe(data).with_settings(settings), seeds, dataset=dataset, device=device)

@@ -55,7 +55,7 @@ def test_a_run_of_own_data_is_loaded_from_anywhere(trained, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert load_config(trained / "run/config.yaml").data.edges == trained / "data/edges.csv"
     model = gatas.load(trained / "run")
-    assert model.graph.name(0) == "costa-2000-000" and model.names == ("graphs", "language", "robotics", "vision")
+    assert model.graph.id_of(0) == "costa-2000-000" and model.names == ("graphs", "language", "robotics", "vision")
     known = json.loads((trained / "run/metrics.json").read_text())
     assert evaluate_run(trained / "run", "valid", device="cpu")["loss"] == pytest.approx(known["valid"]["loss"], rel=1e-4)
 
@@ -82,7 +82,7 @@ def test_a_run_whose_data_moved_or_changed_says_so(trained, tmp_path):
     assert gatas.load(tmp_path / "run", data_dir=trained / "data").graph.num_nodes == 749
     shutil.copytree(trained / "data", tmp_path / "gone")
     (tmp_path / "gone/nodes.csv").write_text((trained / "data/nodes.csv").read_text().replace("robotics", "vision", 1))
-    with pytest.raises(TrainingError, match="was trained on another graph"):
+    with pytest.raises(TrainingError, match="was trained on other data: features, labels or splits of bibliography"):
         gatas.load(tmp_path / "run")
 
 

@@ -1,7 +1,7 @@
 """`Dataset`: a graph, one table of what is known about its nodes, and what is to be predicted."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,16 @@ class Dataset:
         """Whether it lies in a store, of which only what is needed is read."""
         return self.store is not None
 
+    def with_splits(self, splits: Mapping[str, Any]) -> "Dataset":
+        """Return the data set with other splits: node indices or masks, or `Pairs`.
+
+        >>> without_test = dataset.with_splits({name: dataset.splits[name] for name in ("train", "valid")})
+        """
+        targets = self.targets
+        if isinstance(targets, NodeTargets):
+            return replace(self, targets=replace(targets, splits=splits))
+        return replace(self, targets=replace(targets, splits=splits))
+
     def check_leaks(self, *, strict: bool = False, directed: bool = False) -> None:
         """Find held-out links that are edges of the graph, and negatives that are links; see `gatas.datasets.leaks`."""
         from gatas.datasets.leaks import check_leaks
@@ -250,6 +260,11 @@ class Dataset:
                 )
 
     def _check_link_targets(self, targets: LinkTargets) -> None:
+        if not all(pools.fit(self.graph.num_nodes) for pools in targets.ends or ()):
+            raise GraphError(
+                f"{self.name}: ends hold pools of negatives that are no nodes of the graph (0 to {self.graph.num_nodes - 1}). "
+                "Make each of them with Pools.of, from node indices."
+            )
         limits = {"source": self.graph.num_nodes, "target": self.graph.num_nodes, "edge_type": len(targets.link_types)}
         for name, pairs in targets.splits.items():
             for column, limit in limits.items():

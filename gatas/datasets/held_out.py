@@ -104,7 +104,7 @@ def hold_out_links(
     if asked_pairs is not None:
         given = share_out(asked_pairs, ratios, seed)
     if given:
-        number = split_by_pairs(listed, given)
+        number = split_by_pairs(listed, given, expected=asked_pairs is not None)
     else:
         number = split_by_ratios(listed, ratios, seed) if split is None else split_as_listed(listed, split)
     proper = (listed.kind >= 0) & (listed.source != listed.target)
@@ -146,19 +146,22 @@ def split_as_listed(listed: Links, split: Ints) -> Ints:
     return _without_held(listed, split, held)
 
 
-def split_by_pairs(listed: Links, given: Mapping[str, Given]) -> Ints:
-    """Make all edges of the types asked for training links, but for those that given pairs hold out."""
+def split_by_pairs(listed: Links, given: Mapping[str, Given], *, expected: bool = False) -> Ints:
+    """Make all edges of the types asked for training links, but for those that given pairs hold out.
+
+    That edges repeat held-out pairs is worth a warning, unless it is `expected`, as of pairs that were just shared out.
+    """
     links = [pairs.take(label == 1) for name, (pairs, label) in given.items() if name != "train"]
     held = np.unique(joined(links, listed.num_nodes).number_either_way)
     split = np.where((listed.kind >= 0) & (listed.source != listed.target), TRAIN, UNASKED)
-    return _without_held(listed, split, held)
+    return _without_held(listed, split, held, expected=expected)
 
 
-def _without_held(listed: Links, split: Ints, held: Ints) -> Ints:
+def _without_held(listed: Links, split: Ints, held: Ints, *, expected: bool = False) -> Ints:
     """Take edges that repeat or reverse a held-out link out of the graph, counted."""
     left = np.flatnonzero((split <= TRAIN) & (listed.kind >= 0))
     repeats = left[np.isin(listed.take(left).number_either_way, held)]
-    if repeats.size:
+    if repeats.size and not expected:
         warnings.warn(
             f"{repeats.size} edges repeat links of valid or test, in either direction, and were taken out of the graph.",
             GatasWarning,

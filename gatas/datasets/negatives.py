@@ -26,6 +26,13 @@ class Pools:
         sizes = np.array([len(pool) for pool in pools], np.int64)
         return cls(np.concatenate([np.empty(0, np.int64), *pools]), np.cumsum(sizes) - sizes, sizes)
 
+    def fit(self, num_nodes: int) -> bool:
+        """Return whether every pool is a part of `nodes`, and these are nodes of a graph of this size."""
+        count = len(self.nodes)
+        inside = self.nodes.min(initial=0) >= 0 and self.nodes.max(initial=-1) < num_nodes
+        starts = self.starts.shape == self.sizes.shape and ((self.starts >= 0) & (self.starts <= count)).all()
+        return bool(inside and starts and ((self.sizes >= 0) & (self.sizes <= count - self.starts)).all())
+
     def draw(self, edge_type: Ints, generator: np.random.Generator) -> Ints:
         """A node for each link of these types."""
         place = (generator.random(len(edge_type)) * self.sizes[edge_type]).astype(np.int64)

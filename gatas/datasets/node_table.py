@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gatas.errors import GatasWarning, GraphError
-from gatas.graph.inputs import Floats, as_features, as_indices, frozen, owned
+from gatas.graph.inputs import Floats, Ints, as_array, as_features, as_indices, frozen, owned
 
 MAX_NODE_TYPES = 2**15
+SLICE = 1 << 20
+"""Nodes that are looked at together: a column that is mapped from a file may be larger than memory."""
 
 Features = Floats | sparse.csr_array
 
@@ -60,7 +62,7 @@ class NodeTable:
         return f"NodeTable({self.num_nodes:,} nodes, {self.num_features:,} features{types}{graphs})"
 
     def _checked_types(self, types: Any) -> NDArray[np.int16]:
-        indices = as_indices(types, "node type", node_place)
+        indices = _whole_numbers(types, "node type", np.int16)
         if len(indices) != self.num_nodes:
             raise GraphError(f"node_type has {len(indices)} values, but the graph has {self.num_nodes} nodes.")
         if indices.max(initial=-1) >= min(len(self.node_type_names), MAX_NODE_TYPES):
@@ -73,18 +75,31 @@ class NodeTable:
 
 def _checked_graphs(graph_id: Any, num_nodes: int) -> NDArray[np.int32]:
     """Number graphs from 0 without gaps."""
-    given = as_indices(graph_id, "graph", node_place)
+    given = _whole_numbers(graph_id, "graph", np.int32)
     if len(given) != num_nodes:
         raise GraphError(f"graph_id has {len(given)} values, but there are {num_nodes} nodes. Give one for each.")
-    used, numbers = np.unique(given, return_inverse=True)
+    used = distinct_values(given)
     if used.size and used[-1] >= used.size:
         warnings.warn(
             f"graphs are numbered up to {used[-1]}, but only {used.size} occur; they were renumbered 0 to {used.size - 1}.",
             GatasWarning,
             stacklevel=4,
         )
-        return frozen(numbers.astype(np.int32))
+        return frozen(np.searchsorted(used, given).astype(np.int32))
     return frozen(owned(given, np.int32))
+
+
+def distinct_values(column: NDArray[Any]) -> Ints:
+    """Return the values that occur in a column, ascending."""
+    found = [np.unique(column[first : first + SLICE]) for first in range(0, len(column), SLICE)]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+
+
+def _whole_numbers(values: Any, what: str, dtype: type[np.generic]) -> NDArray[Any]:
+    """Return numbers from 0 on; what is of this type and cannot be written to (it may be mapped) is not copied."""
+    array = as_array(values)
+    stays = array.dtype == dtype and array.ndim == 1 and not array.flags.writeable and array.min(initial=0) >= 0
+    return array if stays else as_indices(array, what, node_place)
 
 
 def check_features(features: Any, num_nodes: int) -> Features:

@@ -12,13 +12,16 @@ from torch_geometric.data import Data, HeteroData
 
 from gatas.datasets.config import Direction, Ratios
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.held_out import Given, Links, hold_out_links, is_symmetric
+from gatas.datasets.held_out import is_symmetric
+from gatas.datasets.labels import Labels
 from gatas.datasets.node_table import Features, NodeTable
-from gatas.datasets.targets import SPLITS, UNLABELLED, NodeTargets, check_labels
+from gatas.datasets.pyg_links import link_parts, links_from_pyg
+from gatas.datasets.splitting import split_nodes
+from gatas.datasets.targets import UNLABELLED, NodeTargets, check_labels
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
-from gatas.graph.inputs import Ints, as_array, as_features
-from gatas.graph.pyg import dense, edge_ends, from_pyg, joined, node_counts, num_nodes_of, parts_of
+from gatas.graph.inputs import Ints, as_features
+from gatas.graph.pyg import dense, from_pyg, joined, node_counts, num_nodes_of, parts_of
 
 MASKS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 
@@ -55,7 +58,9 @@ def dataset_from_pyg(
     """
     shares = ratios if isinstance(ratios, Ratios) else Ratios(**(ratios or {}))
     if task == "link prediction":
-        return _links(data, direction, link_types, shares, name, seed)
+        parts = link_parts(data)
+        nodes = node_table_of(parts[0] if isinstance(parts[0], HeteroData) else parts[:1])
+        return links_from_pyg(parts, nodes, direction=direction, link_types=link_types, ratios=shares, name=name, seed=seed)
     if link_types is not None:
         raise GraphError("link_types was given, which is for link prediction. Set task, or leave it out.")
     given = data if isinstance(data, HeteroData) else parts_of(data)
@@ -71,7 +76,8 @@ def to_pyg(data: Graph | Dataset) -> Data | HeteroData:
     """Return `HeteroData` for a data set with node types, `Data` otherwise (edge_type, edge_weight, batch where there are any).
 
     A data set's features, labels and splits become x, y and masks; its links become edge_label_index and edge_label of
-    `train`, and `valid_` and `test_` before these names for the other splits.
+    `train`, and `valid_` and `test_` before these names for the other splits. In `Data`, edge_label_type has the numbers of
+    edge_type; types of link that the graph does not have come after these.
     """
     graph = data if isinstance(data, Graph) else data.graph
     nodes = None if isinstance(data, Graph) else data.nodes
@@ -114,7 +120,10 @@ def _directed(data: Any, direction: Direction) -> Graph:
 
 def _labels(parts: list[Data]) -> NDArray[Any] | None:
     num_nodes, graph_id = sum(num_nodes_of(part) for part in parts), _graph_ids(parts)
-    return _node_labels(joined(parts, "y"), num_nodes, 1 if graph_id is None else len(np.unique(graph_id)))
+    labels = _node_labels(joined(parts, "y"), num_nodes, 1 if graph_id is None else len(np.unique(graph_id)))
+    if labels is not None and len(labels) != num_nodes:
+        raise GraphError(f"y: labels have shape {labels.shape}, but the graph has {num_nodes} nodes. Give one for each.")
+    return labels
 
 
 def _node_labels(labels: NDArray[Any] | None, num_nodes: int, num_graphs: int) -> NDArray[Any] | None:
@@ -205,92 +214,9 @@ def _nodes_in(mask: NDArray[Any], attribute: str, num_nodes: int) -> Ints:
 
 
 def _drawn_splits(labels: NDArray[Any], ratios: Ratios, seed: int) -> dict[str, Ints]:
-    from gatas.datasets.labels import Labels
-    from gatas.datasets.splitting import split_nodes
-
     checked = check_labels(labels, None)
     known = np.ones(len(checked), np.bool_) if checked.ndim == 2 else checked >= 0
     return split_nodes(Labels(checked, known, ()), ratios, seed)
-
-
-def _links(data: Any, direction: Direction, link_types: Sequence[str] | None, ratios: Ratios, name: str, seed: int) -> Dataset:
-    """Hold links out of one graph, or take the pairs of the three that `RandomLinkSplit` returns."""
-    parts = list(data) if isinstance(data, list | tuple) else [data]
-    if len(parts) not in (1, 2, 3) or not all(isinstance(part, Data | HeteroData) for part in parts):
-        raise GraphError("for links, expected Data or HeteroData, or training, validation and test data of RandomLinkSplit.")
-    first = parts[0]
-    whole = from_pyg(first)
-    chosen = direction if direction != "auto" else ("undirected" if is_symmetric(whole) else "inverse")
-    names = whole.edge_type_names
-    asked = tuple(link_types or _labelled_types(first, names) or names)
-    if unknown := [one for one in asked if one not in names]:
-        raise GraphError(f"{unknown[0]!r} is not an edge type of the data; it has {', '.join(map(repr, names))}.")
-    kinds = np.array([asked.index(one) if one in asked else -1 for one in names])
-    listed = Links(whole.source.astype(np.int64), kinds[whole.edge_type], whole.neighbour.astype(np.int64), whole.num_nodes)
-    given = {split: pairs for split, part in zip(SPLITS, parts, strict=False) if (pairs := _pairs(part, whole, asked))}
-    nodes = node_table_of(first if isinstance(first, HeteroData) else [first])
-    types = None if nodes.node_type is None else nodes.node_type.astype(np.int64)
-    alone = len(parts) == 1
-    held = hold_out_links(
-        listed, given if not alone else {}, asked_pairs=given.get("train") if alone else None, split=None, ratios=ratios,
-        seed=seed, undirected=chosen == "undirected", node_type=types, where=name,
-    )  # fmt: skip
-    graph = Graph.from_edges(
-        listed.source[held.in_graph], listed.target[held.in_graph], whole.edge_type[held.in_graph].astype(np.int64),
-        num_nodes=whole.num_nodes, weight=None if whole.weight is None else whole.weight[held.in_graph],
-        node_ids=whole.node_ids, edge_type_names=names, inverse=chosen == "inverse", undirected=chosen == "undirected",
-    )  # fmt: skip
-    return Dataset.for_links(
-        graph, held.splits, asked, ends=held.ends, features=nodes.features, node_type=nodes.node_type,
-        node_type_names=nodes.node_type_names, name=name,
-    )  # fmt: skip
-
-
-def _labelled_types(data: PygData, names: Sequence[str]) -> list[str]:
-    """Return the edge types that have an edge_label_index."""
-    if isinstance(data, Data):
-        return []
-    return [
-        "__".join(triple) for triple in data.edge_types if "edge_label_index" in data[triple] and "__".join(triple) in names
-    ]
-
-
-def _pairs(data: PygData, graph: Graph, asked: tuple[str, ...]) -> Given | None:
-    """Return the pairs of edge_label_index with their labels; None where there are none."""
-    if isinstance(data, Data):
-        stores = [(data, 0, 0, asked.index(graph.edge_type_names[0]) if len(graph.edge_type_names) == 1 else None)]
-    else:
-        counts = node_counts(data)
-        starts = dict(zip(counts, np.cumsum([0, *counts.values()]).tolist(), strict=False))
-        stores = [
-            (data[triple], starts[triple[0]], starts[triple[2]], asked.index("__".join(triple)))
-            for triple in data.edge_types
-            if "__".join(triple) in asked
-        ]
-    columns: list[tuple[Ints, Ints, Ints, NDArray[Any]]] = []
-    for store, source_start, target_start, kind in stores:
-        if "edge_label_index" not in store:
-            continue
-        source, target = edge_ends({"edge_index": store.edge_label_index}, 2**31, 2**31, "edge_label_index, ")
-        label = as_array(store.edge_label) if "edge_label" in store else np.ones(len(source))
-        types = np.full(len(source), kind) if kind is not None else _pair_types(store, len(source))
-        columns.append((source + source_start, types, target + target_start, (label > 0).astype(np.int8)))
-    if not columns:
-        return None
-    source, types, target, label = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Links(source, types, target, graph.num_nodes), label.astype(np.int8)
-
-
-def _pair_types(store: Any, count: int) -> Ints:
-    if "edge_label_type" not in store:
-        raise GraphError(
-            "the data has several edge types, but its edge_label_index does not say of which type each pair is. Set "
-            "edge_label_type, with a type for each pair."
-        )
-    types = as_array(store.edge_label_type).astype(np.int64)
-    if len(types) != count:
-        raise GraphError(f"edge_label_type has {len(types)} values for {count} pairs. Give one for each.")
-    return types
 
 
 def _to_hetero(dataset: Dataset) -> HeteroData:
@@ -305,15 +231,17 @@ def _to_hetero(dataset: Dataset) -> HeteroData:
         _fill_nodes(data[kind], dataset, rows)
     source, target = graph.source, graph.neighbour
     starts, ends = nodes.node_type[source], nodes.node_type[target]
-    for number in range(graph.num_edge_types):
+    for number, name in enumerate(graph.edge_type_names):
         of_type = graph.edge_type == number
-        for triple in _triples(graph, number, nodes.node_type_names, starts[of_type], ends[of_type]):
+        original = None if number in graph.original_edge_types else graph.edge_type_names[graph.inverse_of[number]]
+        for triple in _triples(name, nodes.node_type_names, starts[of_type], ends[of_type], inverse_of=original):
             start, end = nodes.node_type_names.index(triple[0]), nodes.node_type_names.index(triple[2])
             here = of_type & (starts == start) & (ends == end)
             store = data[triple]
             store.edge_index = _edge_index(local[source[here]], local[target[here]])
             if graph.weight is not None:
                 store.edge_weight = torch.from_numpy(graph.weight[here])
+    _fill_hetero_links(data, dataset, local)
     return data
 
 
@@ -333,11 +261,35 @@ def _fill_nodes(store: Any, dataset: Dataset, rows: Ints) -> None:
 def _fill_links(store: Any, dataset: Dataset) -> None:
     if isinstance(dataset.targets, NodeTargets):
         return
+    known = [*dataset.graph.edge_type_names, *(name for name in dataset.names if name not in dataset.graph.edge_type_names)]
+    numbers = np.array([known.index(name) for name in dataset.names])
     for name, pairs in dataset.targets.splits.items():
-        before = "" if name == "train" else f"{name}_"
-        store[f"{before}edge_label_index"] = _edge_index(pairs.source, pairs.target)
-        store[f"{before}edge_label"] = torch.from_numpy(pairs.label.astype(np.float32))
-        store[f"{before}edge_label_type"] = torch.from_numpy(pairs.edge_type.copy())
+        _fill_pairs(store, name, pairs.source, pairs.target, pairs.label)
+        store[f"{_before(name)}edge_label_type"] = torch.from_numpy(numbers[pairs.edge_type])
+
+
+def _fill_hetero_links(data: HeteroData, dataset: Dataset, local: Ints) -> None:
+    """Put links beside the edges of their type; a type of link that the graph does not have gets no edges."""
+    if isinstance(dataset.targets, NodeTargets):
+        return
+    types, names = dataset.nodes.node_type, dataset.nodes.node_type_names
+    assert types is not None
+    for split, pairs in dataset.targets.splits.items():
+        for number, name in enumerate(dataset.names):
+            of_type = pairs.edge_type == number
+            starts, ends = types[pairs.source], types[pairs.target]
+            for triple in _triples(name, names, starts[of_type], ends[of_type]):
+                here = of_type & (starts == names.index(triple[0])) & (ends == names.index(triple[2]))
+                _fill_pairs(data[triple], split, local[pairs.source[here]], local[pairs.target[here]], pairs.label[here])
+
+
+def _fill_pairs(store: Any, split: str, source: Ints, target: Ints, label: NDArray[np.int8]) -> None:
+    store[f"{_before(split)}edge_label_index"] = _edge_index(source, target)
+    store[f"{_before(split)}edge_label"] = torch.from_numpy(label.astype(np.float32))
+
+
+def _before(split: str) -> str:
+    return "" if split == "train" else f"{split}_"
 
 
 def _edge_index(source: NDArray[Any], target: NDArray[Any]) -> torch.Tensor:
@@ -345,15 +297,13 @@ def _edge_index(source: NDArray[Any], target: NDArray[Any]) -> torch.Tensor:
 
 
 def _triples(
-    graph: Graph, kind: int, types: tuple[str, ...], starts: NDArray[np.int16], ends: NDArray[np.int16]
+    name: str, types: tuple[str, ...], starts: NDArray[np.int16], ends: NDArray[np.int16], *, inverse_of: str | None = None
 ) -> list[tuple[str, str, str]]:
     """Return PyG's names for an edge type: `paper__cites__paper` is split up, an inverse is named after its original."""
-    name = graph.edge_type_names[kind]
     pairs = [(types[start], types[end]) for start, end in np.unique(np.stack([starts, ends]), axis=1).T]
-    inverse = kind not in graph.original_edge_types
-    parts = (graph.edge_type_names[graph.inverse_of[kind]] if inverse else name).split("__")
+    parts = (name if inverse_of is None else inverse_of).split("__")
     if len(parts) == 3 and parts[0] in types and parts[2] in types:
-        triple = (parts[2], f"rev_{parts[1]}", parts[0]) if inverse else (parts[0], parts[1], parts[2])
+        triple = (parts[0], parts[1], parts[2]) if inverse_of is None else (parts[2], f"rev_{parts[1]}", parts[0])
         if all(pair == (triple[0], triple[2]) for pair in pairs):
             return [triple]
     return [(start, name, end) for start, end in pairs]

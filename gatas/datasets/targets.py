@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.datasets.negatives import Ends
-from gatas.datasets.node_table import node_place
+from gatas.datasets.node_table import distinct_values, node_place
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.inputs import Ints, as_array, as_indices, frozen, owned
 
@@ -19,8 +19,6 @@ Task = Literal["node classification", "multi-label node classification", "link p
 UNLABELLED = -1
 SPLITS = ("train", "valid", "test")
 MAX_CLASSES = 2**20
-SLICE = 1 << 20
-"""Nodes that are checked at a time: labels that are mapped from a file may be larger than memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,8 @@ class NodeTargets:
         if self.multi_label:
             absent = np.flatnonzero(self.labels.any(axis=0) & ~training.any(axis=0))
         else:
-            absent = np.setdiff1d(_used_classes(self.labels), training)
+            classes = distinct_values(self.labels)
+            absent = np.setdiff1d(classes[classes > UNLABELLED], training)
         if absent.size:
             first = self.class_names[int(absent[0])]
             warnings.warn(
@@ -98,7 +97,7 @@ class Pairs:
         if not usable.all():
             at = int(np.argmin(usable))
             raise GraphError(f"pair {at}: label is {label.item(at)!r}; expected 1 for a link, 0 for a negative.")
-        object.__setattr__(self, "label", frozen(label.astype(np.int8)))
+        object.__setattr__(self, "label", frozen(owned(label, np.int8)))
         lengths = {len(self.source), len(self.edge_type), len(self.target), len(self.label)}
         if len(lengths) > 1:
             raise GraphError(f"the columns of pairs have {sorted(lengths)} values; expected one of each per pair.")
@@ -201,13 +200,6 @@ def check_splits(splits: Mapping[str, Any], num_nodes: int) -> Mapping[str, Ints
                     "into training; put it into one."
                 )
     return MappingProxyType(checked)
-
-
-def _used_classes(labels: NDArray[Any]) -> Ints:
-    """Find the classes that any node has, in slices: labels may be mapped."""
-    found = [np.unique(labels[first : first + SLICE]) for first in range(0, len(labels), SLICE)]
-    classes = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
-    return classes[classes >= 0]
 
 
 def _split_indices(name: str, split: Any, num_nodes: int) -> Ints:

@@ -47,8 +47,8 @@ def test_citation_networks_have_the_published_sizes(load, name, nodes, edges, fe
     assert int((source < target).sum()) == edges == int((source > target).sum())
     assert dataset.features is not None and dataset.features.shape == (nodes, features)
     assert {split: len(chosen) for split, chosen in dataset.splits.items()} == {"train": train, "valid": 500, "test": 1000}
-    assert np.bincount(dataset.labels[dataset.splits["train"]]).tolist() == [20] * classes
-    assert graph.num_edge_types == 1 and graph.graph_id is None
+    assert np.bincount(dataset.node_targets.labels[dataset.splits["train"]]).tolist() == [20] * classes
+    assert graph.num_edge_types == 1 and dataset.nodes.graph_id is None
 
 
 def test_citeseer_has_nodes_without_edges_or_features(load):
@@ -60,7 +60,7 @@ def test_citeseer_has_nodes_without_edges_or_features(load):
 def test_protein_networks_have_the_published_sizes(load):
     dataset = load("ppi")
     graph = dataset.graph
-    assert (graph.num_nodes, graph.num_graphs, dataset.features.shape, dataset.labels.shape) == (
+    assert (graph.num_nodes, dataset.nodes.num_graphs, dataset.features.shape, dataset.node_targets.labels.shape) == (
         56_944,
         24,
         (56_944, 50),
@@ -82,7 +82,7 @@ def test_protein_features_are_standardised_over_training_nodes(load):
 
 def test_no_protein_graph_is_in_two_splits(load):
     dataset = load("ppi")
-    graphs = [set(dataset.graph.graph_id[split].tolist()) for split in dataset.splits.values()]
+    graphs = [set(dataset.nodes.graph_id[split].tolist()) for split in dataset.splits.values()]
     assert [len(part) for part in graphs] == [20, 2, 2] and len(set.union(*graphs)) == 24
 
 

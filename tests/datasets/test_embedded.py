@@ -1,5 +1,6 @@
 """The embedded data sets: the same wherever they are made, and true."""
 
+import hashlib
 import subprocess
 import sys
 
@@ -38,6 +39,21 @@ def test_an_embedded_set_is_the_same_every_time(name):
             assert (getattr(first.splits[split], column) == getattr(second.splits[split], column)).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "inverse_of", "expected"),
+    [
+        ("digits", (1, 0), "962988a7ac76b5a61d20b05494f077b6f63e3d712b8226817c023093f36ab0ab"),
+        ("kinship", (1, 0, 2, 3), "5fd69b06c5952f62cb00988a3313bf611206aac6b9c3a3e41b710145b363397c"),
+    ],
+)
+def test_the_edges_of_an_embedded_set_are_those_of_gatas_0_1_to_the_bit_and_inverses_are_known(name, inverse_of, expected):
+    graph = load_dataset(name).graph
+    assert [array.dtype.name for array in (graph.indptr, graph.neighbour, graph.edge_type)] == ["int64", "int32", "int16"]
+    found = hashlib.sha256(b"".join(array.tobytes() for array in (graph.indptr, graph.neighbour, graph.edge_type)))
+    assert found.hexdigest() == expected and graph.weight is None
+    assert graph.inverse_of == inverse_of
+
+
 def test_digits_are_1797_images_with_ten_labels_per_class():
     digits = load_dataset("digits")
     assert (digits.graph.num_nodes, digits.graph.num_edges, digits.graph.edge_type_names) == (
@@ -47,8 +63,8 @@ def test_digits_are_1797_images_with_ten_labels_per_class():
     )
     assert digits.task == "node classification" and digits.names == tuple("0123456789")
     assert {name: len(split) for name, split in digits.splits.items()} == {"train": 100, "valid": 300, "test": 1397}
-    assert digits.labels is not None and isinstance(digits.features, np.ndarray)
-    assert np.bincount(digits.labels[digits.splits["train"]]).tolist() == [10] * 10
+    assert isinstance(digits.features, np.ndarray)
+    assert np.bincount(digits.node_targets.labels[digits.splits["train"]]).tolist() == [10] * 10
     assert digits.features.shape == (1797, 64) and digits.features.min() == 0 and digits.features.max() == 1
     assert not (digits.graph.source == digits.graph.neighbour).any()
 
@@ -67,8 +83,8 @@ def test_digits_are_read_without_scikit_learn():
 
 
 def test_of_digits_that_are_alike_alike_the_first_are_neighbours():
-    digits = load_dataset("digits").graph
-    pixels = (np.asarray(digits.nodes.features) * 16).round().astype(int)
+    dataset = load_dataset("digits")
+    digits, pixels = dataset.graph, (np.asarray(dataset.features) * 16).round().astype(int)
     for node in (0, 42, 1796):
         distance = np.square(pixels - pixels[node]).sum(1)
         order = sorted(set(range(len(pixels))) - {node}, key=lambda other: (distance[other], other))
@@ -80,7 +96,7 @@ def test_kinship_has_about_a_thousand_people_with_names(dataset):
     assert (dataset.graph.num_nodes, dataset.graph.num_edges) == (985, 4942)
     assert dataset.graph.edge_type_names == ("parent", "child", "spouse", "sibling")
     assert dataset.names == ("grandparent", "uncle or aunt", "cousin", "parent-in-law")
-    assert dataset.graph.find(dataset.graph.name(17)) == 17
+    assert dataset.graph.index_of(dataset.graph.id_of(17)) == 17
 
 
 def test_links_and_only_links_follow_from_the_complete_tree(dataset, families):

@@ -67,16 +67,16 @@ def test_a_download_that_leaves_nothing_is_noticed(monkeypatch):
 def test_root_comes_before_the_environment_and_that_before_the_cache(tmp_path, cache, monkeypatch):
     roots = [multiplex(place / "twitter", train=f"1 0 {number}\n", valid="1 0 1 0\n", test="1 0 1 1\n")
              for number, place in enumerate((tmp_path / "root", tmp_path / "env", cache), 5)]  # fmt: skip
-    assert load_dataset("twitter").graph.name(2) == 7
+    assert load_dataset("twitter").graph.id_of(2) == 7
     monkeypatch.setenv("GATAS_DATA", str(roots[1]))
-    assert load_dataset("twitter").graph.name(2) == 6
-    assert load_dataset("twitter", root=roots[0]).graph.name(2) == 5
+    assert load_dataset("twitter").graph.id_of(2) == 6
+    assert load_dataset("twitter", root=roots[0]).graph.id_of(2) == 5
 
 
 def test_multiplex_lines_become_typed_edges_with_inverses_and_pairs(tmp_path):
     dataset = load_dataset("twitter", root=multiplex(tmp_path / "twitter"))
     graph = dataset.graph
-    assert [graph.name(node) for node in range(3)] == [10, 20, 30]
+    assert [graph.id_of(node) for node in range(3)] == [10, 20, 30]
     assert graph.edge_type_names == ("1", "2", "1⁻¹", "2⁻¹") and dataset.names == ("1", "2")
     ends = zip(graph.source.tolist(), graph.edge_type.tolist(), graph.neighbour.tolist(), strict=True)
     assert list(ends) == [(0, 0, 1), (1, 1, 2), (1, 2, 0), (2, 3, 1)]
@@ -145,7 +145,7 @@ def test_ppi_is_read_from_the_files_of_pyg_and_nothing_is_written_beside_them(tm
     monkeypatch.undo()
     pyg_ppi(tmp_path / "ppi")
     dataset = load_dataset("ppi", root=tmp_path)
-    assert (dataset.graph.num_nodes, dataset.graph.num_graphs, dataset.task) == (9, 4, "multi-label node classification")
+    assert (dataset.graph.num_nodes, dataset.nodes.num_graphs, dataset.task) == (9, 4, "multi-label node classification")
     assert {name: split.tolist() for name, split in dataset.splits.items()} == {
         "train": [0, 1, 2, 3, 4],
         "valid": [5, 6],

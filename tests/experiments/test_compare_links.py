@@ -180,13 +180,9 @@ def test_link_peers_and_protocols_are_not_for_nodes(quick, tmp_path):
 def test_data_without_validation_pairs_is_a_row_that_says_so(tmp_path, monkeypatch):
     dataset = likes()
     splits = {name: pairs for name, pairs in dataset.splits.items() if name != "valid"}
-    monkeypatch.setattr(comparing, "load_dataset", lambda name, _: type(dataset)(**{**vars_of(dataset), "splits": splits}))
+    monkeypatch.setattr(comparing, "load_dataset", lambda name, _: dataset.with_splits(splits))
     text = compare(["likes"], ["mne"], tmp_path, seeds=1, device="cpu")
     assert "| mne | TrainingError: likes has no split 'valid'; expected pairs to stop a training by" in text
-
-
-def vars_of(dataset):
-    return {name: getattr(dataset, name) for name in ("name", "graph", "features", "labels", "splits", "task", "names")}
 
 
 def test_a_users_own_links_are_compared(tmp_path, capsys):

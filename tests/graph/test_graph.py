@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gatas.errors import GraphError
-from gatas.graph import SELF_LOOP, Graph, Names, NodeTable
+from gatas.graph import NO_INVERSE, SELF_LOOP, Graph, NodeIds
 
 
 def csr(**changes):
@@ -53,14 +53,15 @@ def test_arrays_in_order_make_a_graph():
         ({"weight": np.array([1, 1, 0, 1], np.float32)}, "weights must be positive and finite"),
         ({"weight": np.array([1, 1, np.nan, 1], np.float32)}, "weights must be positive and finite"),
         ({"num_edge_types": -1}, "num_edge_types is -1"),
-        ({"graph_id": np.zeros(3)}, "graph_id has type float64"),
-        ({"graph_id": np.array([0, 0, -1], np.int32)}, "expected 3 int32 from 0 on"),
-        ({"graph_id": np.array([0, 1, 0], np.int32)}, "the edge from node 0 to node 1 joins two graphs"),
         ({"edge_type_names": ("a",)}, "1 edge type names were given for 2 types"),
         ({"edge_type_names": ("a", "a")}, "two edge types are named 'a'"),
-        ({"nodes": NodeTable(2)}, "the node table has 2 rows, but the graph has 3 nodes"),
-        ({"node_names": Names.of(["a"])}, "1 node names were given for 3 nodes"),
+        ({"node_ids": NodeIds.of(["a"])}, "1 node ids were given for 3 nodes"),
         ({"indptr": "0334"}, "indptr has type <U4"),
+        ({"inverse_of": (1,)}, "inverse_of has 1 values for 2 edge types"),
+        ({"inverse_of": (1, -1)}, "inverse_of[0] is 1; expected -1, or a type of which 0 is the inverse in turn"),
+        ({"inverse_of": (1, 1)}, "inverse_of[0] is 1; expected -1"),
+        ({"inverse_of": (2, -1)}, "inverse_of[0] is 2"),
+        ({"inverse_of": (-1, -2)}, "inverse_of[1] is -2"),
     ],
 )
 def test_malformed_arrays_are_refused(changes, message):
@@ -81,43 +82,45 @@ def test_lists_and_strided_arrays_are_made_contiguous():
     assert graph.neighbour.flags.c_contiguous and graph.neighbour.tolist() == [1, 2, 1, 0]
 
 
-@pytest.mark.parametrize("name", ["indptr", "neighbour", "edge_type", "weight", "graph_id"])
+@pytest.mark.parametrize("name", ["indptr", "neighbour", "edge_type", "weight"])
 def test_the_arrays_of_a_graph_cannot_be_written_to(name):
-    graph = Graph.from_edges([0, 1], [1, 2], weight=[1.0, 2.0], graph_id=[0, 0, 0])
+    graph = Graph.from_edges([0, 1], [1, 2], weight=[1.0, 2.0])
     with pytest.raises(ValueError, match="read-only"):
         getattr(graph, name)[0] = 0
 
 
-def test_nodes_without_names_are_known_by_their_numbers():
+def test_nodes_without_ids_are_known_by_their_indices():
     graph = Graph.from_edges([0, 1], [1, 2])
-    assert graph.name(2) == 2
-    assert graph.find(2) == graph.find("2") == graph.find(np.int32(2)) == 2  # type: ignore[arg-type]  # numpy's will do
+    assert graph.id_of(2) == 2
+    assert graph.index_of(2) == graph.index_of("2") == graph.index_of(np.int32(2)) == 2  # type: ignore[arg-type]  # numpy's will do
 
 
-@pytest.mark.parametrize("names", [["ann", "bob", "cy"], [30, 10, 20]])
-def test_nodes_with_names_are_found_and_named_by_them(names):
-    graph = Graph.from_edges([0, 1], [1, 2], node_names=names)
-    assert [graph.name(node) for node in range(3)] == names
-    assert [graph.find(name) for name in names] == [0, 1, 2]
+@pytest.mark.parametrize("ids", [["ann", "bob", "cy"], [30, 10, 20]])
+def test_nodes_with_ids_are_found_and_named_by_them(ids):
+    graph = Graph.from_edges([0, 1], [1, 2], node_ids=ids)
+    assert [graph.id_of(index) for index in range(3)] == ids
+    assert [graph.index_of(one) for one in ids] == [0, 1, 2] == [graph.get_index(one) for one in ids]
 
 
-@pytest.mark.parametrize("name", [3, -1, "3", "-1", "x", "01", "1.0", 1.0, True, "²", 2**70])
-def test_what_is_no_node_number_is_not_found(name):
-    with pytest.raises(GraphError, match=r"there is no node .*; nodes are numbered 0 to 2"):
-        Graph.from_edges([0, 1], [1, 2]).find(name)
+@pytest.mark.parametrize("node_id", [3, -1, "3", "-1", "x", "01", "1.0", 1.0, True, "²", 2**70])
+def test_what_is_no_id_is_not_found(node_id):
+    graph = Graph.from_edges([0, 1], [1, 2])
+    with pytest.raises(GraphError, match=r"no node has the id .*; ids are 0 to 2"):
+        graph.index_of(node_id)
+    assert graph.get_index(node_id) == -1
 
 
-@pytest.mark.parametrize("names", [None, ["a", "b", "c"]])
-@pytest.mark.parametrize("node", [-1, 3])
-def test_a_node_outside_the_graph_has_no_name(names, node):
-    graph = Graph.from_edges([0, 1], [1, 2], node_names=names)
-    with pytest.raises(GraphError, match=rf"there is no node {node}; nodes are numbered 0 to 2"):
-        graph.name(node)
+@pytest.mark.parametrize("ids", [None, ["a", "b", "c"]])
+@pytest.mark.parametrize("index", [-1, 3])
+def test_an_index_outside_the_graph_has_no_id(ids, index):
+    graph = Graph.from_edges([0, 1], [1, 2], node_ids=ids)
+    with pytest.raises(GraphError, match=rf"there is no node with index {index}; indices are 0 to 2"):
+        graph.id_of(index)
 
 
-def test_the_number_of_graphs_is_shown():
-    graph = Graph.from_edges([0, 2], [1, 3], graph_id=[0, 0, 1, 1], weight=[1, 1])
-    assert repr(graph) == "Graph(4 nodes, 2 edges, 1 edge types, weighted, 2 graphs)"
+def test_weights_are_shown():
+    graph = Graph.from_edges([0, 2], [1, 3], weight=[1, 1])
+    assert repr(graph) == "Graph(4 nodes, 2 edges, 1 edge types, weighted)"
 
 
 def test_a_graph_does_not_change_with_the_arrays_it_was_made_of():
@@ -132,3 +135,59 @@ def test_a_graph_does_not_change_with_the_arrays_it_was_made_of():
 def test_an_edge_type_named_self_is_told_from_the_self_loop():
     graph = Graph.from_edges([0], [1], edge_type_names=["self"])
     assert len(set(graph.relation_names)) == 2
+
+
+def typed(names, **settings):
+    #   0 → 1 and 1 → 2, of two types
+    return Graph.from_edges([0, 1], [1, 2], [0, 1], edge_type_names=names, **settings)
+
+
+def test_an_edge_type_has_no_inverse_unless_one_is_known():
+    graph = typed(["likes", "knows"])
+    assert graph.inverse_of == (NO_INVERSE, NO_INVERSE) == csr().inverse_of
+    assert graph.original_edge_types == [0, 1]
+
+
+def test_inverse_types_and_their_originals_know_each_other():
+    graph = typed(["likes", "knows"], inverse=True)
+    assert graph.edge_type_names == ("likes", "knows", "likes⁻¹", "knows⁻¹")
+    assert graph.inverse_of == (2, 3, 0, 1)
+    assert graph.original_edge_types == [0, 1]
+
+
+def test_an_undirected_type_is_its_own_inverse():
+    graph = typed(["likes", "knows"], undirected=True)
+    assert graph.inverse_of == (0, 1) and graph.original_edge_types == [0, 1]
+
+
+def test_inverses_that_the_data_itself_lists_are_given():
+    #   0 parent → 1, 1 child → 0; 0 ─ 2 spouse; 2 admires → 1
+    graph = Graph.from_edges(
+        [0, 1, 0, 2, 2],
+        [1, 0, 2, 0, 1],
+        [1, 0, 2, 2, 3],
+        edge_type_names=["child", "parent", "spouse", "admires"],
+        inverse_of=[1, 0, 2, -1],
+    )
+    assert graph.inverse_of == (1, 0, 2, NO_INVERSE)
+    assert graph.original_edge_types == [0, 2, 3]  # the first of two that are each other's inverse
+    assert graph.num_edges == 5  # nothing was added
+
+
+@pytest.mark.parametrize("direction", ["inverse", "undirected"])
+def test_inverses_are_not_given_twice(direction):
+    with pytest.raises(GraphError, match=r"inverse_of was given beside inverse or undirected.* Leave one out"):
+        typed(["likes", "knows"], inverse_of=[1, 0], **{direction: True})
+
+
+def test_the_inverse_of_a_type_is_never_read_off_its_name():
+    graph = typed(["rate", "rate⁻¹"])
+    assert graph.inverse_of == (NO_INVERSE, NO_INVERSE) and graph.original_edge_types == [0, 1]
+
+
+def test_the_users_own_type_keeps_its_name_beside_inverse_types():
+    graph = typed(["rate", "rate⁻¹"], inverse=True)
+    assert graph.edge_type_names == ("rate", "rate⁻¹", "rate⁻¹⁻¹", "rate⁻¹⁻¹⁻¹")
+    assert graph.inverse_of == (2, 3, 0, 1) and graph.original_edge_types == [0, 1]
+    ends = zip(graph.source.tolist(), graph.edge_type.tolist(), graph.neighbour.tolist(), strict=True)
+    assert list(ends) == [(0, 0, 1), (1, 1, 2), (1, 2, 0), (2, 3, 1)]

@@ -1,12 +1,9 @@
 """Graphs of NetworkX, in and out."""
 
-from typing import Any
-
 import networkx as nx
-import numpy as np
 import pytest
 
-from gatas.errors import GatasWarning, GraphError
+from gatas.errors import GraphError
 from gatas.graph import Graph
 from gatas.graph.networkx import from_networkx, to_networkx
 
@@ -14,7 +11,7 @@ from gatas.graph.networkx import from_networkx, to_networkx
 def listed(graph):
     kinds = graph.edge_type_names
     ends = zip(graph.source, graph.edge_type, graph.neighbour, strict=True)
-    return [(graph.name(i), kinds[r], graph.name(j)) for i, r, j in ends]
+    return [(graph.id_of(i), kinds[r], graph.id_of(j)) for i, r, j in ends]
 
 
 def test_an_undirected_graph_gets_both_directions():
@@ -37,14 +34,14 @@ def test_numbered_types_are_ordered_as_numbers():
     assert from_networkx(graph).edge_type_names == ("9", "10")
 
 
-def test_nodes_numbered_in_order_need_no_names():
-    assert from_networkx(nx.path_graph(3)).node_names is None
+def test_nodes_numbered_in_order_need_no_ids():
+    assert from_networkx(nx.path_graph(3)).node_ids is None
 
 
-@pytest.mark.parametrize("names", [[5, 3, 4], ["x", "y", "z"]])
-def test_other_ids_come_back_out(names):
-    graph = from_networkx(nx.DiGraph([(names[0], names[1]), (names[1], names[2])]))
-    assert [graph.name(node) for node in range(3)] == names
+@pytest.mark.parametrize("ids", [[5, 3, 4], ["x", "y", "z"]])
+def test_other_ids_come_back_out(ids):
+    graph = from_networkx(nx.DiGraph([(ids[0], ids[1]), (ids[1], ids[2])]))
+    assert [graph.id_of(node) for node in range(3)] == ids
 
 
 @pytest.mark.parametrize("directed", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
@@ -87,43 +84,15 @@ def test_an_empty_graph_is_refused_and_inverse_types_need_directions():
         from_networkx(nx.path_graph(3), inverse=True)
 
 
-def people(**changed):
-    graph = nx.Graph([("ann", "bob"), ("bob", "cid")])
-    columns: dict[str, Any] = {
-        "age": [30, 40, 50],
-        "where": [[0.5, 1.0], [0.0, 2.0], [1.0, 1.0]],
-        "club": ["x", None, "y"],
-    } | changed
-    for name, values in columns.items():
-        for node, value in zip(graph, values, strict=True):
-            if value is not None:
-                graph.nodes[node][name] = value
-    return graph
+def test_an_undirected_edge_is_its_own_inverse_and_a_directed_one_has_none_unless_asked_for():
+    assert from_networkx(nx.Graph([("a", "b")])).inverse_of == (0,)
+    directed: nx.DiGraph[str] = nx.DiGraph([("a", "b")])
+    assert from_networkx(directed).inverse_of == (-1,)
+    assert from_networkx(directed, inverse=True).inverse_of == (1, 0)
+    assert from_networkx(directed, undirected=True).inverse_of == (0,)
 
 
-def test_node_attributes_become_features_labels_and_splits():
-    graph = people(split=["train", None, "train"])
-    with pytest.warns(GatasWarning, match="1 attributes of nodes were not used: 'age'"):
-        found = from_networkx(graph, features="where", label="club", split="split").nodes
-    assert np.asarray(found.features).tolist() == [[0.5, 1.0], [0.0, 2.0], [1.0, 1.0]]
-    assert (np.asarray(found.labels).tolist(), found.class_names) == ([0, -1, 1], ("x", "y"))
-    assert {name: nodes.tolist() for name, nodes in found.splits.items()} == {"train": [0, 2]}
-    with pytest.warns(GatasWarning, match="3 attributes of nodes were not used"):
-        assert from_networkx(people(size=[1, 2, 3]), features=["size"]).nodes.labels is None
-
-
-@pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")
-@pytest.mark.parametrize(
-    ("columns", "settings", "message"),
-    [
-        ({}, {"features": "height"}, "no node has the attribute 'height'; nodes have 'age', 'club', 'where'"),
-        ({}, {"features": ["age", "club"]}, "the attribute 'club' holds string; features are numbers"),
-        ({"age": [1, None, 3]}, {"features": "age"}, "row 2, column 'age': the value is missing"),
-        ({"age": [1, "old", 3]}, {"features": "age"}, "the attribute 'age' of nodes is not of one kind"),
-        ({"where": [[1.0], [1.0, 2.0], [1.0]]}, {"features": "where"}, "row 2, column 'where': the list has 2 numbers"),
-        ({"split": ["train", "trian", "test"]}, {"split": "split"}, "'trian' is not a split"),
-    ],
-)
-def test_node_attributes_that_cannot_be_used_are_refused(columns, settings, message):
-    with pytest.raises(GraphError, match=message):
-        from_networkx(people(**columns), **settings)
+def test_node_attributes_are_left_alone():
+    graph: nx.Graph[str] = nx.Graph([("a", "b")])
+    graph.nodes["a"]["age"] = "unknown"
+    assert listed(from_networkx(graph)) == [("a", "0", "b"), ("b", "0", "a")]

@@ -2,7 +2,6 @@
 
 import errno
 import hashlib
-import json
 import os
 import pickle
 import shutil
@@ -15,33 +14,22 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from gatas.errors import GatasError, StoreError
-from gatas.graph import Graph, NodeTable
+from gatas.graph import Graph
 from gatas.graph.saved import graph_fingerprint
+from tests.graph.damage import damaged_at_every_seventh_byte, flip, forge, is_mapped, set_at
 
 
-def full_graph(*, sparse_features=False, names: list[str] | list[int] | None = None) -> Graph:
-    features = np.array([[0, 1.5], [2, 0], [0, 0], [3, 4]], np.float32)
-    nodes = NodeTable(
-        4,
-        features=sparse.csr_array(features) if sparse_features else features,
-        labels=np.array([0, 1, -1, 1]),
-        class_names=("cat", "dog"),
-        splits={"train": np.array([0, 1]), "test": np.array([3])},
-        node_type=np.array([0, 0, 1, 1], np.int16),
-        node_type_names=("person", "place"),
-    )
+def full_graph(*, ids: list[str] | list[int] | None = None) -> Graph:
     return Graph.from_edges(
         [0, 0, 1, 2, 0],
         [1, 1, 0, 3, 0],
         [0, 0, 1, 0, 1],
         weight=[0.5, 1.5, 2.0, 4.0, 1.0],
-        graph_id=[0, 0, 1, 1],
-        node_names=names or ["ann", "böb", "", "日本"],
+        node_ids=ids or ["ann", "böb", "", "日本"],
         edge_type_names=["likes", "knows⁻¹"],
-        nodes=nodes,
+        inverse_of=[1, 0],
     )
 
 
@@ -51,67 +39,51 @@ def folder(tmp_path):
     return tmp_path / "graph"
 
 
-def forge(folder, change):
-    """Change the manifest and give it the checksum that it should have."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    change(manifest)
-    manifest.pop("sha256", None)
-    canonical = json.dumps(manifest, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-    manifest["sha256"] = hashlib.sha256(canonical).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False))
-
-
-def flip(path: Path, at: int, mask: int = 0x10) -> None:
-    content = bytearray(path.read_bytes())
-    content[at] ^= mask
-    path.write_bytes(content)
-
-
-def is_mapped(array) -> bool:
-    while array is not None and not isinstance(array, np.memmap):
-        array = getattr(array, "base", None)
-    return array is not None
-
-
 @pytest.mark.parametrize("verify", [False, True])
-@pytest.mark.parametrize("names", [None, [10, -5, 2**62, 0]])
-@pytest.mark.parametrize("sparse_features", [False, True])
-def test_a_graph_comes_back_as_it_was_saved(tmp_path, sparse_features, names, verify):
-    graph = full_graph(sparse_features=sparse_features, names=names)
+@pytest.mark.parametrize("ids", [None, [10, -5, 2**62, 0]])
+def test_a_graph_comes_back_as_it_was_saved(tmp_path, ids, verify):
+    graph = full_graph(ids=ids)
     graph.save(tmp_path / "graph")
     opened = Graph.open(tmp_path / "graph", verify=verify)
     assert graph_fingerprint(opened) == graph_fingerprint(graph)
-    assert opened.node_names is not None and graph.node_names is not None
-    assert opened.node_names.tolist() == graph.node_names.tolist()
-    assert (opened.edge_type_names, opened.nodes.class_names) == (("likes", "knows⁻¹"), ("cat", "dog"))
-    assert {name: split.tolist() for name, split in opened.nodes.splits.items()} == {"train": [0, 1], "test": [3]}
-    assert opened.nodes.node_type_names == ("person", "place") and opened.num_repeated == 1
-    assert opened.find(graph.name(3)) == 3
+    assert opened.node_ids is not None and graph.node_ids is not None
+    assert opened.node_ids.tolist() == graph.node_ids.tolist()
+    assert (opened.edge_type_names, opened.inverse_of) == (("likes", "knows⁻¹"), (1, 0))
+    assert opened.num_repeated == 1 and opened.original_edge_types == [0]
+    assert opened.index_of(graph.id_of(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("direction", "inverse_of"),
+    [({}, (-1, -1)), ({"inverse": True}, (2, 3, 0, 1)), ({"undirected": True}, (0, 1)), ({"inverse_of": [1, 0]}, (1, 0))],
+)
+def test_which_type_is_the_inverse_of_which_is_saved(tmp_path, direction, inverse_of):
+    graph = Graph.from_edges([0, 1], [1, 2], [0, 1], edge_type_names=["rate", "rate⁻¹"], **direction)
+    graph.save(tmp_path / "graph")
+    opened = Graph.open(tmp_path / "graph")
+    assert opened.inverse_of == graph.inverse_of == inverse_of
+    assert opened.original_edge_types == graph.original_edge_types
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(
     edges=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)), max_size=12),
     weighted=st.booleans(),
-    names=st.none() | st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=5, max_size=5, unique=True),
+    ids=st.none() | st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=5, max_size=5, unique=True),
 )
-def test_any_graph_survives_a_round_trip(tmp_path, edges, weighted, names):
+def test_any_graph_survives_a_round_trip(tmp_path, edges, weighted, ids):
     source, kind, target = np.array(edges, np.int64).reshape(-1, 3).T
     weight = np.arange(1, len(edges) + 1) if weighted else None
-    graph = Graph.from_edges(source, target, kind, num_nodes=5, num_edge_types=3, weight=weight, node_names=names)
+    graph = Graph.from_edges(source, target, kind, num_nodes=5, num_edge_types=3, weight=weight, node_ids=ids)
     graph.save(tmp_path / "graph", overwrite=True)
     assert graph_fingerprint(Graph.open(tmp_path / "graph", verify=True)) == graph_fingerprint(graph)
 
 
-@pytest.mark.parametrize("sparse_features", [False, True])
-def test_opened_arrays_are_read_only_maps_and_not_copies(tmp_path, sparse_features):
-    full_graph(sparse_features=sparse_features).save(tmp_path / "graph")
-    graph = Graph.open(tmp_path / "graph")
-    features = graph.nodes.features
-    assert features is not None and graph.node_names is not None
-    parts = [features] if isinstance(features, np.ndarray) else [features.data, features.indices, features.indptr]
-    arrays = [graph.indptr, graph.neighbour, graph.edge_type, graph.weight, graph.graph_id, graph.nodes.labels]
-    for array in (*arrays, *parts, graph.nodes.splits["train"], graph.node_names.values, graph.node_names.bytes):
+def test_opened_arrays_are_read_only_maps_and_not_copies(folder):
+    graph = Graph.open(folder)
+    assert graph.node_ids is not None
+    arrays = [graph.indptr, graph.neighbour, graph.edge_type, graph.weight, graph.node_ids.values, graph.node_ids.bytes]
+    for array in arrays:
         assert isinstance(array, np.ndarray) and is_mapped(array) and not array.flags.writeable
 
 
@@ -123,13 +95,8 @@ def test_a_graph_can_be_saved_over_the_folder_it_is_mapped_from(folder):
 
 
 def npy_files():
-    return sorted(
-        f"{name}.npy"
-        for name in (
-            *("indptr", "neighbour", "edge_type", "weight", "graph_id", "labels", "node_type", "features"),
-            *("node_name_offsets", "node_name_bytes", "split-0", "split-1"),
-        )
-    )
+    names = ("indptr", "neighbour", "edge_type", "weight", "node_id_offsets", "node_id_bytes")
+    return sorted(f"{name}.npy" for name in names)
 
 
 def test_every_file_of_a_graph_is_damaged_below(folder):
@@ -148,9 +115,7 @@ def test_a_file_truncated_anywhere_is_refused(folder, name):
 @pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")
 @pytest.mark.parametrize("name", npy_files())
 def test_a_flipped_byte_is_refused_when_verified_and_never_crashes_when_not(folder, name):
-    size = (folder / name).stat().st_size
-    for at in {*range(0, size, 7), size - 1}:
-        flip(folder / name, at)
+    for _ in damaged_at_every_seventh_byte(folder / name):
         with pytest.raises(StoreError, match=rf"{name} does not have the sha256"):
             Graph.open(folder, verify=True)
         try:
@@ -159,24 +124,7 @@ def test_a_flipped_byte_is_refused_when_verified_and_never_crashes_when_not(fold
             pass  # most are noticed without reading every byte
         else:
             graph_fingerprint(opened)
-        flip(folder / name, at)
     assert Graph.open(folder, verify=True)
-
-
-@pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")
-@pytest.mark.parametrize("part", ["indptr", "column", "value"])
-def test_damaged_sparse_features_never_crash(tmp_path, part):
-    full_graph(sparse_features=True).save(tmp_path / "graph")
-    path = tmp_path / "graph" / f"features_{part}.npy"
-    for at in range(path.stat().st_size):
-        flip(path, at, 0x80)
-        try:
-            features = Graph.open(tmp_path / "graph").nodes.features
-        except StoreError:
-            pass
-        else:
-            assert isinstance(features, sparse.csr_array) and features.toarray().shape == (4, 2)
-        flip(path, at, 0x80)
 
 
 def test_any_flipped_byte_in_the_manifest_is_refused(folder):
@@ -203,38 +151,32 @@ def test_an_extra_file_is_ignored(folder):
     assert Graph.open(folder, verify=True).num_nodes == 4
 
 
-def _set(*keys, value):
-    def change(manifest):
-        for key in keys[:-1]:
-            manifest = manifest[key]
-        manifest[keys[-1]] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_set("format", value=2), "has format 2, but this version of gatas reads format 1. Update gatas"),
-        (_set("kind", value="transitions"), "holds 'transitions', not 'graph'"),
-        (_set("files", value=[]), "manifest.json is damaged"),
-        (_set("files", "indptr.npy", value={}), "describes indptr.npy incompletely"),
-        (_set("files", "indptr.npy", value="x"), "describes indptr.npy incompletely"),
-        (_set("files", "indptr.npy", "bytes", value="x"), "describes indptr.npy incompletely"),
-        (_set("files", "indptr.npy", "dtype", value="object"), "gives indptr.npy the type 'object'"),
-        (_set("files", "indptr.npy", "shape", value=[-1]), r"gives indptr.npy the type 'int64' and shape \(-1,\)"),
-        (_set("files", "indptr.npy", "shape", value=[4]), "indptr.npy holds int64"),
-        (_set("files", "indptr.npy", "shape", value=[2**41]), "indptr.npy holds int64"),
-        (_set("files", "indptr.npy", "dtype", value="float64"), "indptr.npy holds int64"),
+        (set_at("format", value=3), "has format 3, but this version of gatas reads format 2. Update gatas"),
+        (set_at("format", value="1"), "has format '1', but this version of gatas reads format 2"),
+        (set_at("kind", value="transitions"), "holds 'transitions', not 'graph'"),
+        (set_at("files", value=[]), "manifest.json is damaged"),
+        (set_at("files", "indptr.npy", value={}), "describes indptr.npy incompletely"),
+        (set_at("files", "indptr.npy", value="x"), "describes indptr.npy incompletely"),
+        (set_at("files", "indptr.npy", "bytes", value="x"), "describes indptr.npy incompletely"),
+        (set_at("files", "indptr.npy", "dtype", value="object"), "gives indptr.npy the type 'object'"),
+        (set_at("files", "indptr.npy", "shape", value=[-1]), r"gives indptr.npy the type 'int64' and shape \(-1,\)"),
+        (set_at("files", "indptr.npy", "shape", value=[4]), "indptr.npy holds int64"),
+        (set_at("files", "indptr.npy", "shape", value=[2**41]), "indptr.npy holds int64"),
+        (set_at("files", "indptr.npy", "dtype", value="float64"), "indptr.npy holds int64"),
         (lambda manifest: manifest["files"].pop("indptr.npy"), "lists no indptr.npy"),
-        (lambda manifest: manifest["files"].pop("split-0.npy"), "lists no split-0.npy"),
-        (lambda manifest: manifest["files"].pop("node_name_bytes.npy"), "is damaged"),
+        (lambda manifest: manifest["files"].pop("node_id_bytes.npy"), "is damaged"),
         (lambda manifest: manifest["parameters"].pop("num_edge_types"), "lacks the parameter 'num_edge_types'"),
-        (_set("parameters", "num_edge_types", value="many"), "is damaged"),
-        (_set("parameters", "edge_type_names", value=7), "is damaged"),
-        (_set("parameters", "splits", value=None), "is damaged"),
+        (set_at("parameters", "num_edge_types", value="many"), "is damaged"),
+        (set_at("parameters", "edge_type_names", value=7), "is damaged"),
+        (lambda manifest: manifest["parameters"].pop("inverse_of"), "lacks the parameter 'inverse_of'"),
+        (set_at("parameters", "inverse_of", value=[1, 1]), r"is damaged: inverse_of\[0\] is 1"),
+        (set_at("parameters", "inverse_of", value=None), "is damaged"),
+        (set_at("parameters", "inverse_of", value=["x", "y"]), "is damaged"),
         *(
-            (_set("files", name, value={"dtype": "int64", "shape": [1], "bytes": 1, "sha256": ""}), "lists a file named")
+            (set_at("files", name, value={"dtype": "int64", "shape": [1], "bytes": 1, "sha256": ""}), "lists a file named")
             for name in ("../secret.npy", "/etc/secret.npy", "a/b.npy", "..npy", ".npy", "a.pkl", "A.npy", "a\n.npy", "")
         ),
     ],
@@ -243,6 +185,16 @@ def test_a_forged_manifest_is_refused(folder, change, message):
     forge(folder, change)
     with pytest.raises(StoreError, match=message):
         Graph.open(folder)
+
+
+def test_a_store_of_gatas_0_1_is_refused_in_one_line(folder):
+    forge(folder, set_at("format", value=1))
+    with pytest.raises(StoreError) as error:
+        Graph.open(folder)
+    message = str(error.value)
+    assert "manifest.json has format 1, but this version of gatas reads format 2" in message
+    assert "It was written by gatas 0.1: write it again, with `gatas ingest`" in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize("name", ["indptr.npy", "manifest.json"])
@@ -264,8 +216,8 @@ class Payload:
 def replaced(folder, name, content):
     """Put other bytes in the place of a file, and let the manifest vouch for them."""
     (folder / name).write_bytes(content)
-    forge(folder, _set("files", name, "bytes", value=len(content)))
-    forge(folder, _set("files", name, "sha256", value=hashlib.sha256(content).hexdigest()))
+    forge(folder, set_at("files", name, "bytes", value=len(content)))
+    forge(folder, set_at("files", name, "sha256", value=hashlib.sha256(content).hexdigest()))
 
 
 @pytest.mark.parametrize("verify", [False, True])
@@ -274,8 +226,8 @@ def test_pickled_objects_are_refused_and_never_executed(folder, tmp_path, verify
     trap = tmp_path / "executed"
     np.save(tmp_path / "evil.npy", np.array([Payload(trap)], object), allow_pickle=True)
     replaced(folder, "indptr.npy", (tmp_path / "evil.npy").read_bytes())
-    forge(folder, _set("files", "indptr.npy", "dtype", value=dtype))
-    forge(folder, _set("files", "indptr.npy", "shape", value=[1]))
+    forge(folder, set_at("files", "indptr.npy", "dtype", value=dtype))
+    forge(folder, set_at("files", "indptr.npy", "shape", value=[1]))
     with pytest.raises(StoreError):
         Graph.open(folder, verify=verify)
     assert not trap.exists()
@@ -310,7 +262,7 @@ def header(text: str) -> bytes:
 )
 def test_a_header_that_lies_is_refused_without_allocating(folder, content, shape):
     replaced(folder, "indptr.npy", content)
-    forge(folder, _set("files", "indptr.npy", "shape", value=shape))
+    forge(folder, set_at("files", "indptr.npy", "shape", value=shape))
     with pytest.raises(StoreError, match=r"indptr.npy"):
         Graph.open(folder, verify=True)
 
@@ -473,7 +425,7 @@ def test_a_write_killed_between_its_renames_loses_nothing(folder, overwrite):
 
 def test_equal_graphs_have_equal_fingerprints_and_others_do_not():
     assert graph_fingerprint(full_graph()) == graph_fingerprint(full_graph())
-    assert graph_fingerprint(full_graph()) != graph_fingerprint(full_graph(names=[1, 2, 3, 4]))
+    assert graph_fingerprint(full_graph()) != graph_fingerprint(full_graph(ids=[1, 2, 3, 4]))
 
 
 def test_every_complaint_about_a_folder_is_a_gatas_error():

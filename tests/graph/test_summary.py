@@ -3,26 +3,23 @@
 import numpy as np
 import pytest
 
-from gatas.graph import Graph, NodeTable, summarise
+from gatas.graph import Graph, summarise
 
 
 def test_everything_is_counted():
     #   0 ⇄ 1 → 2    3 → 3    4        type a: 0→1, 0→2, 1→2    type b: 1→0, 3→3, and 0→1 listed twice
-    nodes = NodeTable(5, features=np.ones((5, 2), np.float32), labels=np.array([0, 1, 1, -1, 0]), splits={"train": [0, 1]})  # type: ignore[dict-item]
     graph = Graph.from_edges(
         [0, 0, 0, 1, 1, 3],
         [1, 1, 2, 2, 0, 3],
         [0, 0, 0, 0, 1, 1],
         num_nodes=5,
         edge_type_names=["a", "b"],
-        nodes=nodes,
     )
     summary = summarise(graph)
-    assert (summary.num_nodes, summary.num_edges, summary.num_graphs, summary.weighted) == (5, 5, 1, False)
+    assert (summary.num_nodes, summary.num_edges, summary.weighted) == (5, 5, False)
     assert (summary.num_isolated, summary.num_dangling) == (2, 1)  # 3 only knows itself
     assert (summary.num_components, summary.largest_component) == (3, 3)
     assert (summary.num_self_edges, summary.num_repeated) == (1, 1)
-    assert (summary.feature_size, summary.num_classes, summary.splits) == (2, 2, {"train": 2})
     a, b = summary.degrees
     assert (a.edge_type, a.num_edges, a.num_sources, a.num_targets, a.mean, a.max) == ("a", 3, 2, 2, 1.5, 2)
     assert (b.edge_type, b.num_edges, b.num_sources, b.num_targets, b.median) == ("b", 2, 2, 2, 1.0)

@@ -53,7 +53,7 @@ def test_an_epoch_has_every_training_node_once(dataset, by_graph):
 def test_batches_by_graph_hold_one_graph_each_and_say_where_it_begins():
     dataset = labelled_graphs(sizes=(5, 3, 8, 4))
     epoch = NodeTask(dataset, 3, by_graph=True).epoch(seed=0, number=0)
-    graph_id = dataset.graph.graph_id[epoch.columns["target"]]
+    graph_id = dataset.nodes.graph_id[epoch.columns["target"]]
     assert (graph_id == graph_id[:, :1]).all() and len(epoch) == 2 + 1 + 3
     assert (epoch.columns["first_node"] == np.array([0, 5, 8])[graph_id]).all()
     assert any((np.diff(NodeTask(dataset, 3, by_graph=True).epoch(0, k).columns["target"][:, 0]) < 0).any() for k in range(3))

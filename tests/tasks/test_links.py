@@ -44,7 +44,7 @@ def test_pairs_are_drawn_once_or_for_each_epoch():
 def test_pairs_that_came_with_the_data_are_taken_as_they_are():
     dataset = likes()
     splits = {**dataset.splits, "train": dataset.splits["valid"]}
-    given = Dataset("given", dataset.graph, None, None, splits, "link prediction", dataset.names)
+    given = Dataset.for_links(dataset.graph, splits, dataset.names, name="given")
     columns = LinkTask(given, 2).epoch(0, 0).columns
     assert sorted(listed(columns, 0)) == [(0, 0, 7), (3, 0, 10), (6, 1, 1)] and len(listed(columns, 1)) == 2
 
@@ -53,7 +53,7 @@ def test_where_all_pairs_are_links_there_are_no_others_to_draw():
     source, target = np.nonzero(~np.eye(4, dtype=bool))
     graph = Graph.from_edges(source, target)
     train = Pairs(source, np.zeros(12, int), target, np.ones(12, np.int8))
-    whole = Dataset("whole", graph, None, None, {"train": train}, "link prediction", ("0",))
+    whole = Dataset.for_links(graph, {"train": train}, ("0",), name="whole")
     with pytest.raises(GatasError, match="nearly all pairs of nodes are links"):
         LinkTask(whole, 4).epoch(0, 0)
 
@@ -62,7 +62,7 @@ def test_a_split_in_which_nothing_can_be_measured_is_refused():
     dataset = likes()
     splits = {**dataset.splits, "valid": pairs((0, 0, 2, 1), (6, 1, 1, 0))}
     with pytest.raises(GatasError, match="no type in the split 'valid' has both links and pairs that are none"):
-        LinkTask(Dataset("likes", dataset.graph, None, None, splits, "link prediction", dataset.names), 4)
+        LinkTask(Dataset.for_links(dataset.graph, splits, dataset.names, name="likes"), 4)
 
 
 def test_nodes_are_not_links_to_predict():
@@ -108,7 +108,7 @@ def seen(model, source, edge_type, target, label):
 #   0 ─likes→ 1 ─likes→ 2,  0 ─knows→ 1
 def triangle(**direction):
     graph = Graph.from_edges([0, 1, 0], [1, 2, 1], [0, 0, 1], edge_type_names=["likes", "knows"], **direction)
-    return Dataset("three", graph, None, None, {"train": pairs((0, 0, 1, 1))}, "link prediction", ("knows", "likes"))
+    return Dataset.for_links(graph, {"train": pairs((0, 0, 1, 1))}, ("knows", "likes"), name="three")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_gatne_measures_type_1_of_twitter_only_and_all_types_elsewhere():
     found = {}
     for name in ("twitter", "other"):
         splits = {"train": pairs((0, 0, 1, 1)), "test": rows}
-        task = LinkTask(Dataset(name, graph, None, None, splits, "link prediction", ("1", "2")), 4)
+        task = LinkTask(Dataset.for_links(graph, splits, ("1", "2"), name=name), 4)
         found[name] = task.measure(torch.tensor([1.0, -1, 1, -1]), "test")  # right for the first type, wrong for the other
     assert (found["twitter"]["gatne"]["roc_auc"], found["other"]["gatne"]["roc_auc"]) == (1, 0.5)
     assert found["twitter"]["roc_auc"] == found["other"]["roc_auc"] == 0.5

@@ -1,14 +1,16 @@
 """Node classification: losses beside torch's, and what a split of it measures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from pytest import approx
 from torch.nn import functional as F
 
-from gatas.datasets import Dataset
+from gatas.datasets import Dataset, NodeTable
 from gatas.errors import ConfigError, GatasError
-from gatas.graph import Graph, NodeTable
+from gatas.graph import Graph
 from gatas.ops.random import NoiseSource
 from gatas.tasks import NodeTask
 from gatas.tasks.consistency import Consistency
@@ -24,14 +26,14 @@ def test_the_loss_is_torchs_over_nodes_that_count():
     dataset = camps()
     logits, target, weight = batch_with_padding(num_classes=2)
     loss = NodeTask(dataset, 5).loss(logits, target=target, weight=weight)
-    assert loss.item() == approx(F.cross_entropy(logits[:3], torch.tensor(dataset.labels)[target[:3]]).item())
+    assert loss.item() == approx(F.cross_entropy(logits[:3], torch.tensor(dataset.node_targets.labels)[target[:3]]).item())
 
 
 def test_the_loss_of_several_labels_is_torchs_over_nodes_that_count():
     dataset = labelled_graphs()
     logits, target, weight = batch_with_padding(num_classes=3)
     loss = NodeTask(dataset, 5).loss(logits, target=target, weight=weight)
-    expected = F.binary_cross_entropy_with_logits(logits[:3], torch.tensor(dataset.labels)[target[:3]].float())
+    expected = F.binary_cross_entropy_with_logits(logits[:3], torch.tensor(dataset.node_targets.labels)[target[:3]].float())
     assert loss.item() == approx(expected.item())
 
 
@@ -45,9 +47,8 @@ def test_what_is_monitored_is_what_is_measured(dataset):
 
 
 def test_results_are_compared_with_labels_in_the_order_of_nodes():
-    dataset = camps()
-    object.__setattr__(dataset, "splits", {"test": np.array([9, 2, 5])})
-    right = F.one_hot(torch.tensor(dataset.labels[[2, 5, 9]])).float()
+    dataset = camps().with_splits({"test": np.array([9, 2, 5])})
+    right = F.one_hot(torch.tensor(dataset.node_targets.labels[[2, 5, 9]])).float()
     assert NodeTask(dataset, 4).measure(right, "test")["accuracy"] == 1
 
 
@@ -84,8 +85,7 @@ def test_a_model_leaves_torchs_own_random_numbers_alone():
 
 
 def test_a_model_without_features_learns_embeddings_of_the_nodes():
-    dataset = camps()
-    object.__setattr__(dataset, "features", None)
+    dataset = replace(camps(), nodes=NodeTable(30))
     assert classifier(dataset, node_embedding_size=None).encoder.inputs.size == 50
     assert classifier(camps(), node_embedding_size=None).encoder.inputs.size == 8
 
@@ -130,10 +130,16 @@ def test_agreement_is_refused_where_it_has_no_meaning():
 
 def typed(features):
     """Six nodes of two types in a ring."""
-    nodes = NodeTable(6, node_type=np.array([0, 0, 0, 1, 1, 1]), node_type_names=("a", "b"))
-    graph = Graph.from_edges(np.arange(6), [1, 2, 3, 4, 5, 0], nodes=nodes)
-    labels, splits = np.array([0, 1] * 3), {"train": np.arange(6)}
-    return Dataset("typed", graph, np.array(features, np.float32), labels, splits, "node classification", ("x", "y"))
+    return Dataset.for_nodes(
+        Graph.from_edges(np.arange(6), [1, 2, 3, 4, 5, 0]),
+        np.array([0, 1] * 3),
+        {"train": np.arange(6)},
+        class_names=("x", "y"),
+        features=np.array(features, np.float32),
+        node_type=[0, 0, 0, 1, 1, 1],
+        node_type_names=("a", "b"),
+        name="typed",
+    )
 
 
 @pytest.mark.parametrize(

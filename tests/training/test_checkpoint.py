@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from safetensors.torch import load_file, save_file
 
 import gatas.training
 import gatas.training.folder
-from gatas.datasets import Dataset
 from gatas.errors import TrainingError
 from gatas.tasks import LinkTask, NodeTask
 from gatas.training import Config, fit, fit_many
@@ -194,9 +194,7 @@ def test_a_wrong_loss_after_going_on_in_mid_epoch_puts_back_that_very_place(tmp_
 
 def test_without_validation_a_wrong_loss_leaves_the_weights_before_its_epoch(monkeypatch):
     whole = camps()
-    dataset = Dataset(
-        "camps", whole.graph, whole.features, whole.labels, {"train": whole.splits["train"]}, whole.task, whole.names
-    )
+    dataset = whole.with_splits({"train": whole.splits["train"]})
     good, model = train(dataset=dataset, epochs=2).model, classifier(dataset)
     after(monkeypatch, 8, lambda loss: loss * float("nan"))
     with pytest.raises(TrainingError, match="The model has its last good weights"):
@@ -220,8 +218,8 @@ def test_weights_that_become_infinite_in_the_last_step_of_an_epoch_are_not_kept(
 
 def other_labels():
     dataset = camps()
-    splits, labels = dict(dataset.splits), dataset.labels[::-1].copy()
-    return Dataset("camps", dataset.graph, dataset.features, labels, splits, dataset.task, dataset.names)
+    labels = dataset.node_targets.labels[::-1].copy()
+    return replace(dataset, targets=replace(dataset.node_targets, labels=labels))
 
 
 @pytest.mark.parametrize(

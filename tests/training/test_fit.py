@@ -7,7 +7,6 @@ import pytest
 import torch
 from pytest import approx
 
-from gatas.datasets import Dataset
 from gatas.errors import ConfigError, GatasError, TrainingError
 from gatas.tasks import NodeTask
 from gatas.training import fit
@@ -30,7 +29,7 @@ def without_times(history):
 
 def only(dataset, *names):
     splits = {name: dataset.splits[name] for name in names}
-    return Dataset(dataset.name, dataset.graph, dataset.features, dataset.labels, splits, dataset.task, dataset.names)
+    return dataset.with_splits(splits)
 
 
 @pytest.mark.parametrize(("make", "dataset"), [(classifier, camps()), (predictor, likes())])

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -12,7 +13,6 @@ from PIL import Image
 from pytest import approx
 
 import gatas
-from gatas.datasets import Dataset
 from gatas.errors import TrainingError
 from gatas.graph import Graph
 from gatas.training import Config, fit, fit_many, load_config
@@ -28,9 +28,8 @@ FILES = {
 def named_camps():
     dataset = camps()
     names = [f"node {number}" for number in range(dataset.graph.num_nodes)]
-    graph = Graph.from_edges(dataset.graph.source, dataset.graph.neighbour, num_nodes=30, node_names=names)
-    splits = dict(dataset.splits)
-    return Dataset("camps", graph, dataset.features, dataset.labels, splits, dataset.task, dataset.names, note="a toy")
+    graph = Graph.from_edges(dataset.graph.source, dataset.graph.neighbour, num_nodes=30, node_ids=names)
+    return replace(dataset, graph=graph, note="a toy")
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +178,7 @@ def test_pictures_can_be_looked_at(saved, name):
 def test_legends_are_inside_the_picture_and_titles_name_the_data(plot, splits, epochs):
     whole = camps()
     parts = {name: whole.splits[name] for name in splits}
-    dataset = Dataset("camps", whole.graph, whole.features, whole.labels, parts, whole.task, whole.names)
+    dataset = whole.with_splits(parts)
     figure = plot(fit(classifier(dataset), dataset, epochs=epochs, device="cpu"))
     figure.savefig(BytesIO())
     axes = [one for one in figure.axes if one.get_visible()]

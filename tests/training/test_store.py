@@ -118,7 +118,7 @@ def test_features_and_labels_are_not_copied(data):
     model, task = make_model(dataset, config, 0), make_task(dataset, config.training)
     assert isinstance(task, NodeTask) and model.features is not None
     assert model.features.data_ptr() == np.asarray(dataset.features).ctypes.data
-    assert task.labels.data_ptr() == np.asarray(dataset.labels).ctypes.data
+    assert task.labels.data_ptr() == np.asarray(dataset.node_targets.labels).ctypes.data
 
 
 def test_a_run_on_a_store_is_loaded_and_resumed(data, tmp_path):
@@ -160,7 +160,7 @@ def test_settings_that_do_not_go_with_a_store_are_refused(settings, said):
 
 def test_a_store_without_labels_is_refused(tmp_path):
     Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "store")
-    with pytest.raises(GraphError, match="holds no labels"):
+    with pytest.raises(GraphError, match="holds a graph without labels or links, so nothing can be learned"):
         open_dataset(DataConfig(store=tmp_path / "store"))
 
 

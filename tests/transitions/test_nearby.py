@@ -1,20 +1,20 @@
-"""`Nearby`: the rows of a grown graph are those of the whole graph, to the bit, wherever its edges were read from."""
+"""`Nearby`: the rows of an extended graph are those of the whole graph, to the bit, wherever its edges were read from."""
 
 import numpy as np
 import pytest
-from gatas.graph.grown import Grown
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gatas import OnDemand
 from gatas.errors import GatasWarning, GraphError, TransitionError
 from gatas.graph import Graph
+from gatas.graph.extended import ExtendedGraph
 from gatas.transitions import Nearby, nearby
 from gatas.transitions.build import Builder
 
 
-def grown(graph, names, source, kind, target, weight=None):
-    result = Grown(graph, names)
+def extended(graph, ids, source, kind, target, weight=None):
+    result = ExtendedGraph(graph, ids)
     source, kind, target = (np.asarray(column, np.int64) for column in (source, kind, target))
     result.add(source, kind, target, None if weight is None else np.asarray(weight, np.float32))
     return result
@@ -51,7 +51,7 @@ def test_rows_are_those_of_the_joined_graph(most, weighted, seed, kind, limits):
         weight=np.concatenate([graph.weight, new[3]]) if graph.weight is not None else None,
         edge_type_names=names,
     )
-    view = grown(graph, [40, 41, 42], new[0], new[1], new[2], new[3] if weighted else None)
+    view = extended(graph, [40, 41, 42], new[0], new[1], new[2], new[3] if weighted else None)
     assert view.num_edges == joined.num_edges
     source = OnDemand(graph, 3, kind, **limits)
     wanted = generator.permutation(43)[:5]
@@ -72,43 +72,43 @@ def test_only_what_is_within_reach_is_made_ready(monkeypatch):
 
     source = OnDemand(ring, 2)
     monkeypatch.setattr(Builder, "__init__", noted)
-    rows = Nearby(grown(ring, [1000], [1000, 500], [0, 0], [500, 1000]), source.setting)
+    rows = Nearby(extended(ring, [1000], [1000, 500], [0, 0], [500, 1000]), source.setting)
     assert rows.row(1000).node.tolist() == [1000, 500, 499, 501]
     rows.row(1000)
     assert sizes == [4]  # and once: what is asked for again is kept
 
 
 def test_ids_of_new_nodes_may_make_all_of_them_text():
-    numbers = Graph.from_edges([0], [1], node_names=[10, 20])
-    mixed = Grown(numbers, ["zoe"]).node_names
-    assert mixed is not None and mixed.take([0, 2]) == ["10", "zoe"] and mixed.find([10, "10", "zoe"]).tolist() == [0, 0, 2]
-    whole = Grown(numbers, ["30"]).node_names
-    assert whole is not None and whole.take([0, 2]) == [10, 30] and whole.find(["30", 20]).tolist() == [2, 1]
+    numbers = Graph.from_edges([0], [1], node_ids=[10, 20])
+    mixed = ExtendedGraph(numbers, ["zoe"]).node_ids
+    assert mixed is not None and mixed.take([0, 2]) == ["10", "zoe"] and mixed.indices([10, "10", "zoe"]).tolist() == [0, 0, 2]
+    whole = ExtendedGraph(numbers, ["30"]).node_ids
+    assert whole is not None and whole.take([0, 2]) == [10, 30] and whole.indices(["30", 20]).tolist() == [2, 1]
     plain = Graph.from_edges([0], [1])
-    assert Grown(plain, [2, "3"]).node_names is None and Grown(plain, [2]).find("2") == 2
-    assert Grown(plain, ["zoe"]).name(1) == "1" and Grown(plain, [7]).name(2) == 7
+    assert ExtendedGraph(plain, [2, "3"]).node_ids is None and ExtendedGraph(plain, [2]).index_of("2") == 2
+    assert ExtendedGraph(plain, ["zoe"]).id_of(1) == "1" and ExtendedGraph(plain, [7]).id_of(2) == 7
 
 
 @pytest.mark.parametrize(
-    ("names", "message"),
+    ("ids", "message"),
     [
-        (["a", "z"], "the id 'a' names more than one node"),
-        (["z", "z"], "the id 'z' names more than one node"),
+        (["a", "z"], "duplicate id 'a': ids must be distinct"),
+        (["z", "z"], "duplicate id 'z': ids must be distinct"),
         ([None], "the id None is neither an integer"),
         (["\ud800"], "neither an integer below"),
     ],
 )
-def test_ids_that_cannot_be_are_refused(names, message):
+def test_ids_that_cannot_be_are_refused(ids, message):
     with pytest.raises(GraphError, match=message):
-        Grown(Graph.from_edges([0], [1], node_names=["a", "b"]), names)
+        ExtendedGraph(Graph.from_edges([0], [1], node_ids=["a", "b"]), ids)
 
 
 def test_what_is_not_there_is_refused():
-    view = Grown(Graph.from_edges([0], [1], node_names=["ada", "bo"]), ["zoe"])
+    view = ExtendedGraph(Graph.from_edges([0], [1], node_ids=["ada", "bo"]), ["zoe"])
     with pytest.raises(GraphError, match=r"no node has the id 'zoey'. Nearest known: zoe"):
-        view.find("zoey")
-    with pytest.raises(GraphError, match="there is no node 3; nodes are numbered 0 to 2"):
-        Grown(Graph.from_edges([0], [1]), [2]).find(3)
+        view.index_of("zoey")
+    with pytest.raises(GraphError, match="no node has the id 3; ids are 0 to 2"):
+        ExtendedGraph(Graph.from_edges([0], [1]), [2]).index_of(3)
     with pytest.raises(TransitionError, match="target 3 is not a node"):
         Nearby(view, OnDemand(view.graph, 2).setting).row(3)
 
@@ -116,5 +116,5 @@ def test_what_is_not_there_is_refused():
 def test_edges_of_weight_0_are_dropped_with_a_warning():
     graph = Graph.from_edges([0], [1], weight=[2.0])
     with pytest.warns(GatasWarning, match="1 edges have weight 0"):
-        view = grown(graph, [2], [2, 2], [0, 0], [0, 1], [0.0, 1.0])
+        view = extended(graph, [2], [2, 2], [0, 0], [0, 1], [0.0, 1.0])
     assert view.edges_from(np.array([2])).target.tolist() == [1]

@@ -118,12 +118,12 @@ def test_an_opened_table_is_mapped_and_read_only(tmp_path, table):
 
 
 def test_names_targets_and_dropped_mass_survive_the_trip(tmp_path):
-    graph = Graph.from_edges([0, 0, 0], [1, 2, 3], node_names=["a", "b", "c", "d"], edge_type_names=["knows"])
+    graph = Graph.from_edges([0, 0, 0], [1, 2, 3], node_ids=["a", "b", "c", "d"], edge_type_names=["knows"])
     Transitions.build(graph, 1, targets=[0, 2], max_candidates=1).save(tmp_path / "t")
     opened = Transitions.open(tmp_path / "t")
     assert opened.targets is not None and opened.targets.tolist() == [0, 2]
     assert opened.setting.relation_names == ("self", "knows")
-    assert opened.setting.node_names is not None and opened.setting.node_names.tolist() == ["a", "b", "c", "d"]
+    assert opened.setting.node_ids is not None and opened.setting.node_ids.tolist() == ["a", "b", "c", "d"]
     assert opened.row(0).dropped_mass == pytest.approx([0, 2 / 3])
 
 

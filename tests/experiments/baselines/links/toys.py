@@ -29,4 +29,4 @@ def clubs(seed=0):
     graph = Graph.from_edges(
         train.source, train.target, train.edge_type, num_nodes=NUM_NODES, inverse=True, edge_type_names=names
     )
-    return Dataset("clubs", graph, None, None, splits, "link prediction", names)
+    return Dataset.for_links(graph, splits, names, name="clubs")
