@@ -20,7 +20,8 @@ from gatas.datasets import load_dataset
 from gatas.errors import GatasError
 from gatas.experiments.recipes import recipe
 from gatas.experiments.recording import commit, hardware
-from gatas.training.loop import chosen_device, fit_many
+from gatas.inference import fit_many
+from gatas.training.loop import chosen_device
 from gatas.training.run import Runs
 
 Settings = dict[str, Any]
@@ -119,7 +120,7 @@ def tried(data: str, name: str, settings: Settings, seeds: range, device: str, d
     started = perf_counter()
     try:
         runs = fit_many(recipe(data).with_settings(settings), seeds, dataset=dataset, device=device)
-        found = told(runs, "micro_f1" if dataset.task.startswith("multi-label") else "accuracy")
+        found = measured(runs, "micro_f1" if dataset.task.startswith("multi-label") else "accuracy")
     except (GatasError, torch.OutOfMemoryError) as error:
         found = {"failed": str(error)}
     return {
@@ -135,7 +136,7 @@ def tried(data: str, name: str, settings: Settings, seeds: range, device: str, d
     }
 
 
-def told(runs: Runs, metric: str) -> dict[str, Any]:
+def measured(runs: Runs[Any], metric: str) -> dict[str, Any]:
     return {
         f"valid_{metric}": round(runs.mean(f"valid.{metric}"), 5),
         "std": round(runs.std(f"valid.{metric}"), 5),

@@ -5,7 +5,7 @@ Where $GATAS_DATA does not name a folder with the data, tests are skipped; `digi
 
 import math
 import os
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from gatas.datasets import load_dataset
 from gatas.datasets.loading import SOURCES
 from gatas.experiments.recipes import names, recipe
-from gatas.training.loop import fit_many
+from gatas.inference import fit_many
 
 LARGE = ("ppi", "twitter", "youtube", "youtube-lite")
 NUM_TARGETS = 300
@@ -28,7 +28,7 @@ def data_of(name):
     if name in SOURCES and not (root and any((Path(root) / one.folder / one.mark).exists() for one in SOURCES[name].layouts)):
         pytest.skip(f"{name} is not in the folder that $GATAS_DATA names")
     dataset = load_dataset(name, root)
-    return replace(dataset, splits={split: some(rows) for split, rows in dataset.splits.items()}) if name in LARGE else dataset
+    return dataset.with_splits({split: some(rows) for split, rows in dataset.splits.items()}) if name in LARGE else dataset
 
 
 def some(rows):

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import search
 from gatas.errors import TrainingError
+from gatas.inference import Run
 from gatas.training import Config, Runs
-from gatas.training.run import Run
 from tests.tasks.toys import camps
 
 

@@ -19,8 +19,9 @@ from safetensors.torch import load_file, save_file
 import gatas.training
 import gatas.training.folder
 from gatas.errors import TrainingError
+from gatas.inference import fit, fit_many
 from gatas.tasks import LinkTask, NodeTask
-from gatas.training import Config, fit, fit_many
+from gatas.training import Config
 from tests.tasks.toys import SMALL, camps, classifier, likes, predictor
 
 SETTINGS: dict[str, Any] = {"epochs": 4, "batch_size": 4, "learning_rate": 0.01, "checkpoint_seconds": 0}  # 3 batches an epoch

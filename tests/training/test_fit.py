@@ -8,8 +8,8 @@ import torch
 from pytest import approx
 
 from gatas.errors import ConfigError, GatasError, TrainingError
+from gatas.inference import fit
 from gatas.tasks import NodeTask
-from gatas.training import fit
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
 QUICK: dict[str, Any] = {"epochs": 4, "batch_size": 4, "learning_rate": 0.01}

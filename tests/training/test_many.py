@@ -7,8 +7,9 @@ import torch
 from pytest import approx
 
 from gatas.errors import ConfigError, TrainingError
+from gatas.inference import Run, fit, fit_many
 from gatas.tasks import NodeTask
-from gatas.training import Config, Run, Runs, fit, fit_many
+from gatas.training import Config, Runs
 from gatas.training.learner import Learner
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
 

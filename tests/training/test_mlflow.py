@@ -7,7 +7,7 @@ import pytest
 
 from gatas.errors import GatasError
 from gatas.experiments.recipes import recipe
-from gatas.training import fit_many
+from gatas.inference import fit_many
 from gatas.training.mlflow import MlflowTracker, flat
 
 CONFIG = recipe("digits").with_settings(

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from gatas.errors import ConfigError
-from gatas.training import Config, NAdam, fit, fit_many
+from gatas.inference import fit, fit_many
+from gatas.training import Config, NAdam
 from gatas.training.learner import MOST_EMBEDDINGS, changes_seen_only
 from tests.tasks.toys import SMALL, likes, predictor
 
