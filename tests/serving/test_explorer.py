@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from gatas.datasets import Dataset
-from gatas.graph import Graph
-from gatas.serving.served import Served
+from gatas.serving.loaded_model import LoadedModel
 from tests.inference.conftest import trained
-from tests.serving.conftest import ready
+from tests.serving.conftest import ready, with_ids
 from tests.tasks.toys import camps, classifier
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -237,8 +235,8 @@ def test_what_is_waited_for_is_said(page, camp_client):
     expect(page.get_by_text("Asking for the node …")).to_be_visible()
 
 
-def test_a_token_is_asked_for_and_kept_in_the_tab_only(page, browser, camp_model):
-    with ready(Served(camp_model, "off"), token=TOKEN) as client:
+def test_a_token_is_asked_for_and_kept_in_the_tab_only(page, browser, camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off"), token=TOKEN) as client:
         show(page, client, "#node=a5")
         page.get_by_label("Token").fill("another one of tests")
         page.get_by_role("button", name="Go on").click()
@@ -257,12 +255,12 @@ def test_a_token_is_asked_for_and_kept_in_the_tab_only(page, browser, camp_model
         fresh.close()
 
 
-def test_another_model_that_takes_the_place_of_the_first_is_noticed(page, camp_model, other_camp_model):
-    with ready(Served(camp_model)) as client:
+def test_another_model_that_takes_the_place_of_the_first_is_noticed(page, camp_predictor, other_camp_predictor):
+    with ready(LoadedModel(camp_predictor)) as client:
         show(page, client, "#node=a5")
-        first, other = client.desk.served, Served(other_camp_model)
+        first, other = client.service.model, LoadedModel(other_camp_predictor)
         expect(page.locator("header")).to_contain_text(first.fingerprint[:12])
-        client.desk.served = other
+        client.service.model = other
         show(page, client, "#node=a6")
         expect(page.locator("header")).to_contain_text(other.fingerprint[:12])
         heading(page, "a6")
@@ -273,9 +271,8 @@ def hostile_client():
     """Ids that would be harmful as HTML, too long for the page, or need care in an address."""
     own = camps()
     names = [HOSTILE, "x" * 300, "a&b=c#d%20+/?é…"] + [f"<b>{node}</b>" for node in range(3, own.graph.num_nodes)]
-    graph = Graph.from_edges(own.graph.source, own.graph.neighbour, num_nodes=len(names), node_names=names)
-    dataset = Dataset(own.name, graph, own.features, own.labels, own.splits, own.task, ("<i>even</i>", "javascript:odd"))
-    with ready(Served(trained(classifier(dataset), dataset).model)) as client:
+    dataset = with_ids(own, names, ("<i>even</i>", "javascript:odd"))
+    with ready(LoadedModel(trained(classifier(dataset), dataset).predictor)) as client:
         yield client
 
 
