@@ -3,7 +3,10 @@
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
+
+import pytest
 
 import gatas
 
@@ -85,6 +88,25 @@ def test_files_stand_on_errors_alone():
     for module, tree in modules():
         if layer(module) == "files":
             assert all(name.startswith(("gatas.files.", "gatas.errors.")) for name in imported(tree) if "gatas" in name), module
+
+
+def type_names(tree):
+    """Classes and aliases of types that a module defines; constants are in capitals."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        yield from (one.id for one in targets if isinstance(one, ast.Name) and one.id[0].isupper() and not one.id.isupper())
+
+
+@pytest.mark.xfail(strict=False, reason="some names outside of serving are still defined twice")
+def test_a_type_name_is_defined_once():
+    defined = defaultdict(list)
+    for module, tree in modules():
+        for name in type_names(tree):
+            defined[name].append(module)
+    repeated = {name: places for name, places in defined.items() if len(places) > 1}
+    assert not repeated, repeated
 
 
 def test_only_the_command_line_prints():

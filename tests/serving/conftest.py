@@ -78,7 +78,7 @@ class Gate:
         own = Predictor(predictor.model, predictor.dataset, mode=predictor.mode, draws=len(predictor.draws))
         self.model, self.represent = LoadedModel(own), own.exact.represent
         self.asked, self.opened, self.batches = threading.Event(), threading.Event(), []
-        own.exact.represent = self
+        own.exact.represent = self  # type: ignore[method-assign]
 
     def __call__(self, nodes, mode, draw=-1):
         self.batches.append(len(nodes))

@@ -1,6 +1,7 @@
 """A server answers from a run's folder alone, whatever the run was trained on."""
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from gatas.serving.loaded_model import LoadedModel, load_model
 from gatas.transitions import Nearby, Transitions
 from tests.serving.conftest import ready
 
-SMALL = {"num_steps": 2, "sample_size": 6, "num_heads": 2, "head_size": 4, "neighbour_size": 4}
+SMALL: dict[str, Any] = {"num_steps": 2, "sample_size": 6, "num_heads": 2, "head_size": 4, "neighbour_size": 4}
 
 
 def test_the_tables_of_a_run_may_be_deleted(shop_folder, tmp_path):
@@ -67,17 +68,17 @@ def test_a_run_trained_on_heterodata_is_served(hetero_folder):
 def computed(monkeypatch):
     """How many rows of transitions are computed at a time, over all nodes or for those asked for."""
     rows = list[int]()
-    build, of = Transitions.build.__func__, Nearby.rows
+    build, of = Transitions.build, Nearby.rows
 
-    def counting_build(cls, graph, *arguments, **settings):
+    def counting_build(graph, *arguments, **settings):
         rows.append(graph.num_nodes)
-        return build(cls, graph, *arguments, **settings)
+        return build(graph, *arguments, **settings)
 
     def counting_rows(self, nodes, *arguments, **settings):
         rows.append(len(nodes))
         return of(self, nodes, *arguments, **settings)
 
-    monkeypatch.setattr(Transitions, "build", classmethod(counting_build))
+    monkeypatch.setattr(Transitions, "build", counting_build)
     monkeypatch.setattr(Nearby, "rows", counting_rows)
     return rows
 

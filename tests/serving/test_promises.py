@@ -275,7 +275,7 @@ BAD = [
     ("/v1/embed", {"ids": [7]}, 422, "unknown_id", "no node has the id 7"),
     ("/v1/embed", {"new": {"ids": ["zoe"], "features": [[1.0, 2.0]]}}, 422, "wrong_features", "has 2 features; the model was"),
     ("/v1/embed", {"new": {"ids": ["zoe"]}}, 422, "unusable_new_nodes", "trained on 5 features, and new nodes came without"),
-    ("/v1/embed", {"new": {"ids": ["a1"], "features": [[0.0] * 5]}}, 422, "unusable_new_nodes", "duplicate id 'a1': ids must be distinct"),
+    ("/v1/embed", {"new": {"ids": ["a1"], "features": [[0.0] * 5]}}, 422, "unusable_new_nodes", "duplicate id 'a1'"),
     ("/v1/embed", {"new": {"features": [[0.0] * 5]}}, 422, "unusable_new_nodes", "Give each new node one"),
     ("/v1/embed", {"new": {**NODE, "features": [[1e300] * 5]}}, 422, "unusable_new_nodes", ""),
     ("/v1/embed", '{"new": {"ids": ["z"], "features": [[1, 2, 3, 4, Infinity]]}}', 422, "invalid", "new.features.0.4"),

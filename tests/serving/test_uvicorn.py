@@ -7,10 +7,10 @@ import ast
 import inspect
 from pathlib import Path
 
-import gatas
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+import gatas
 from gatas.serving.server import HeaderTimeoutProtocol, Server
 
 SERVING = Path(gatas.__file__).parent / "serving"
