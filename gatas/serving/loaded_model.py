@@ -48,7 +48,7 @@ class IdIndex:
         found = [self.graph.get_index(one) for one in ids]
         if -1 in found:
             missing = ids[found.index(-1)]
-            raise unprocessable("unknown_id", f"no node has the id {missing!r}. Search for ids with /v1/nodes?query=….")
+            raise unprocessable("unknown_id", f"no node has the id {missing!r}. Search for ids with /v1/nodes?query=TEXT.")
         return np.array(found, np.int64)
 
     def search(self, text: str, limit: int) -> tuple[list[Any], bool]:

@@ -12,6 +12,7 @@ const WIDEST = 12;
 const CENTRE = 16;
 const LABEL = 16; // letters
 const LETTER = 7; // pixels
+const CAPTION_ROOM = 75; // pixels from the centre to the first ring; on smaller rings, captions are numbers alone
 const GAP = 0.8; // of the circle, in radians, at the bottom: for the rings' captions
 
 export interface Lit {
@@ -42,7 +43,7 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
   const numSteps = Math.max(1, ...spots.map((spot) => spot.step));
   const distance = (step: number) => CENTRE + ((radius - CENTRE) * step) / numSteps;
   const rings = end.depths.slice(0, numSteps + 1);
-  const caption = (step: number) => (radius > 45 * numSteps ? `${asSteps(step)}: ${asPercent(rings[step].attention)}` : String(step));
+  const caption = (step: number) => (distance(1) > CAPTION_ROOM ? `${asSteps(step)}: ${asPercent(rings[step].attention)}` : String(step));
   const shown = spots.flatMap((spot) => spot.rows);
   const most = Math.max(...end.rows.map((row) => row.attention), 1e-9);
   const self = end.rows.find((row) => row.step === 0);

@@ -47,7 +47,7 @@ export function Rows({ end, colours, shared, row: lit, light }: { end: NodeExpla
             <tr>
               <th>neighbour</th><th>typed path</th><th class="number">attention</th>
               {end.answer && <th class="number">effect</th>}
-              <th class="number">share</th><th class="number">P</th>
+              <th class="number wide">share</th><th class="number">P</th>
             </tr>
           </thead>
           <tbody onPointerLeave={() => light(null)}>
@@ -56,7 +56,7 @@ export function Rows({ end, colours, shared, row: lit, light }: { end: NodeExpla
         </table>
       </div>
       {end.rows.length > FIRST && (
-        <button type="button" onClick={() => setAll(!all)}>{all ? `Show the first ${FIRST} rows` : `Show ${end.rows.length} rows`}</button>
+        <button type="button" onClick={() => setAll(!all)}>{all ? `Show the first ${FIRST} rows` : `Show ${rest > 0 ? "" : "all "}${end.rows.length} rows`}</button>
       )}
       {all && rest > 0 && <p class="note">{asCount(rest)} more rows with less attention are not shown.</p>}
     </section>
@@ -82,7 +82,7 @@ function OneRow({ end, row, colours, shared, lit, light }: OneRowProps) {
       <td><Swatch colour={colourOf(colours, row)} />{row.step === 0 ? "–" : row.path}</td>
       <td class="number">{asPercent(row.attention)}</td>
       {end.answer && <td class="number">{asEffect(row.effect)}</td>}
-      <td class="number">{asPercent(row.share)}</td>
+      <td class="number wide">{asPercent(row.share)}</td>
       <td class="number">{asPercent(row.probability)}</td>
     </tr>
   );
