@@ -181,7 +181,10 @@ def _check_token(authorization: str, token: bytes) -> None:
 
 
 class LimitsMiddleware:
-    """Limits requests in progress and their seconds, and ends the work for a client that has disconnected."""
+    """Limits requests in progress and their seconds, and ends the work for a client that has disconnected.
+
+    Uvicorn's `limit_concurrency` counts connections, idle ones too, and answers 503 in plain text.
+    """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self.app, self.settings, self.in_progress = app, settings, 0

@@ -49,6 +49,21 @@ def test_every_answer_and_every_problem_is_described():
                 assert all(ref == {"$ref": "#/components/schemas/ErrorResponse"} for ref in refs)
 
 
+def test_the_old_name_of_ranking_links_is_described_as_deprecated():
+    paths = description()["paths"]
+    new, old = (dict(paths[f"/v1/links/{name}"]["post"]) for name in ("rank", "likeliest"))
+    assert old.pop("deprecated") is True and "deprecated" not in new
+    assert old.pop("operationId") != new.pop("operationId")
+    assert old == new
+
+
+def test_every_field_of_a_body_that_could_be_misread_is_described():
+    schemas = description()["components"]["schemas"]
+    assert "names" in schemas["ModelResponse"]["properties"] and "several" not in schemas["PredictResponse"]["properties"]
+    for schema, field in (("ModelResponse", "names"), ("PredictResponse", "multi_label"), ("ErrorResponse", "code")):
+        assert schemas[schema]["properties"][field]["description"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "client",

@@ -5,7 +5,11 @@ import pytest
 from pydantic import BaseModel
 
 import gatas
-from gatas.serving import responses
+from gatas.serving import app, responses
+from gatas.serving.loaded_model import LoadedModel
+from tests.inference.conftest import trained
+from tests.serving.conftest import ready
+from tests.tasks.toys import classifier, labelled_graphs
 
 DESCRIBED: dict[str, type[BaseModel]] = {
     "/v1/embed": responses.EmbedResponse,
@@ -41,6 +45,16 @@ def test_classes_come_with_probabilities(camp_client, camp_predictor):
     found, own = post(camp_client, "/v1/predict", ids=["a7", "a8"]), camp_predictor.predict(["a7", "a8"])
     assert found["classes"] == ["even", "odd"] and found["multi_label"] is False
     assert [row["labels"] for row in found["predictions"]] == [[label] for label in own.labels]
+    assert [row["probabilities"] for row in found["predictions"]] == own.probabilities.tolist()
+
+
+def test_a_node_may_have_any_number_of_labels():
+    dataset = labelled_graphs()
+    predictor = trained(classifier(dataset), dataset).predictor
+    with ready(LoadedModel(predictor, "off")) as client:
+        found, own = post(client, "/v1/predict", ids=[0, 7, 12]), predictor.predict([0, 7, 12])
+    assert found["multi_label"] is True and found["classes"] == ["a", "b", "c"]
+    assert [row["labels"] for row in found["predictions"]] == own.labels
     assert [row["probabilities"] for row in found["predictions"]] == own.probabilities.tolist()
 
 
@@ -179,10 +193,6 @@ def test_the_model_describes_itself(camp_client, like_client):
 
 
 def test_the_page_is_shown_where_there_is_one(camp_predictor, tmp_path, monkeypatch):
-    from gatas.serving import app
-    from gatas.serving.loaded_model import LoadedModel
-    from tests.serving.conftest import ready
-
     (tmp_path / "index.html").write_text("<h1>explorer</h1>")
     monkeypatch.setattr(app, "PAGE", tmp_path)
     with ready(LoadedModel(camp_predictor, "off")) as client:
