@@ -161,7 +161,7 @@ def _check_local(host: str, origin: str | None) -> None:
         text = "a server without a token answers to the host names localhost and 127.0.0.1 only. Use one of them."
         raise ApiError(403, "wrong_host", text)
     if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-        text = "a server without a token does not answer pages of other sites. Start it with a token to allow them."
+        text = "a server without a token does not answer pages of other sites. Use this server's own page, or a program."
         raise ApiError(403, "wrong_origin", text)
 
 
