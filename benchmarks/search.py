@@ -115,8 +115,7 @@ def candidates(data: str, trials: int) -> dict[str, Settings]:
 def tried(data: str, name: str, settings: Settings, seeds: range, device: str, data_dir: str | None) -> dict[str, Any]:
     """Train some seeds, and tell what validation data says of them."""
     dataset = load_dataset(data, data_dir)
-    measured = {split: rows for split, rows in dataset.splits.items() if split != "test"}
-    dataset = dataset.with_splits(measured)
+    dataset = dataset.with_splits({split: rows for split, rows in dataset.splits.items() if split != "test"})
     started = perf_counter()
     try:
         runs = fit_many(recipe(data).with_settings(settings), seeds, dataset=dataset, device=device)

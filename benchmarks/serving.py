@@ -2,7 +2,7 @@
 
     python -m benchmarks.serving RUN [--requests 10000] [--seconds 10]
 
-Server and clients share this machine. A client asks as soon as it is answered, over a connection that it keeps.
+Server and clients share this machine. A client sends its next request when it has the response, over one connection.
 """
 
 import argparse
@@ -22,26 +22,26 @@ import psutil
 from benchmarks.report import Report
 
 CLIENTS = (1, 8, 32)
-QUESTIONS = {
+REQUESTS = {
     "/v1/embed, 1 id": ("/v1/embed", lambda node: {"ids": [node]}),
     "/v1/predict, 10 ids": ("/v1/predict", lambda node: {"ids": [(node + 97 * k) % NUM_NODES for k in range(10)]}),
     "/v1/explain": ("/v1/explain", lambda node: {"id": node, "top": 20}),
     "/v1/neighbours": ("/v1/neighbours", lambda node: {"id": node}),
 }
 NUM_NODES = 1797
-"""Of digits, which are asked for one after another."""
+"""Nodes of digits, which are requested one after another."""
 
 
-async def ask(address: str, question: str, clients: int, seconds: float, requests: int | None = None) -> list[float]:
-    """Seconds that each request took, all of them answered."""
-    path, body = QUESTIONS[question]
+async def send_requests(address: str, kind: str, clients: int, seconds: float, requests: int | None = None) -> list[float]:
+    """Return the seconds that each request took."""
+    path, body = REQUESTS[kind]
     times, numbers, end = list[float](), count(), perf_counter() + seconds
 
     async def client() -> None:
         reader, writer = await asyncio.open_connection(*address.removeprefix("http://").split(":"))
         while perf_counter() < end if requests is None else len(times) + clients <= requests:
             started = perf_counter()
-            await posted(reader, writer, path, body(next(numbers) * 31 % NUM_NODES))
+            await post(reader, writer, path, body(next(numbers) * 31 % NUM_NODES))
             times.append(perf_counter() - started)
         writer.close()
 
@@ -49,8 +49,8 @@ async def ask(address: str, question: str, clients: int, seconds: float, request
     return times
 
 
-async def posted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, body: Any) -> bytes:
-    """One request by hand, as a client that does more would take the server's share of the machine."""
+async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, body: Any) -> bytes:
+    """Send a request and return its response, by hand: a client that does more would take the server's share of the machine."""
     content = json.dumps(body).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
@@ -65,18 +65,18 @@ async def posted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pat
 
 def measure(report: Report, address: str, process: psutil.Process, seconds: float) -> None:
     rows = []
-    for question in QUESTIONS:
-        asyncio.run(ask(address, question, 1, 1.0))  # warm
+    for kind in REQUESTS:
+        asyncio.run(send_requests(address, kind, 1, 1.0))  # warm
         for clients in CLIENTS:
             before, worked, started = batches(address), cpu_seconds(process), perf_counter()
-            times = asyncio.run(ask(address, question, clients, seconds))
+            times = asyncio.run(send_requests(address, kind, clients, seconds))
             rate = len(times) / (perf_counter() - started)
             work = 1e3 * (cpu_seconds(process) - worked) / len(times)
             calls, answered = (now - then for now, then in zip(batches(address), before, strict=True))
             p50, p99 = (f"{1e3 * float(np.quantile(times, share)):.1f}" for share in (0.5, 0.99))
-            rows.append([question, clients, f"{rate:.0f}", p50, p99, f"{answered / calls:.1f}", f"{work:.1f}"])
+            rows.append([kind, clients, f"{rate:.0f}", p50, p99, f"{answered / calls:.1f}", f"{work:.1f}"])
     report.table(
-        ["question", "clients", "requests/s", "p50, ms", "p99, ms", "requests per batch", "server's CPU, ms each"], rows
+        ["request", "clients", "requests/s", "p50, ms", "p99, ms", "requests per batch", "server's CPU, ms each"], rows
     )
 
 
@@ -86,18 +86,18 @@ def cpu_seconds(process: psutil.Process) -> float:
 
 
 def batches(address: str) -> tuple[float, float]:
-    """How often the model was asked, and by how many requests."""
+    """Return how many batches the model has answered, and how many requests were in them."""
     lines = httpx.get(f"{address}/metrics", verify=False).text.splitlines()
     values = dict(line.rsplit(" ", 1) for line in lines if line.startswith("gatas_batch_size_"))
     return float(values["gatas_batch_size_count"]), float(values["gatas_batch_size_sum"])
 
 
 def grow(report: Report, address: str, process: psutil.Process, requests: int) -> None:
-    """Memory before and after many requests, by 8 clients."""
-    asyncio.run(ask(address, "/v1/embed, 1 id", 8, 0, 1000))
+    """Report the memory before and after many requests by 8 clients."""
+    asyncio.run(send_requests(address, "/v1/embed, 1 id", 8, 0, 1000))
     held = [process.memory_info().rss]
     for _ in range(2):
-        asyncio.run(ask(address, "/v1/embed, 1 id", 8, 0, requests // 2))
+        asyncio.run(send_requests(address, "/v1/embed, 1 id", 8, 0, requests // 2))
         held.append(process.memory_info().rss)
     mib = [f"{size / 2**20:.1f}" for size in held]
     report.add(
@@ -123,12 +123,12 @@ def main() -> None:
         measure(report, address, process, arguments.seconds)
         grow(report, address, process, arguments.requests)
         server.send_signal(signal.SIGTERM)
-        report.add(f"\nIt ended with code {server.wait()}.")
+        report.add(f"\nThe server stopped with exit code {server.wait()}.")
     report.write()
 
 
 def wait_for(address: str) -> Any:
-    """What the server says of its model, once it is loaded."""
+    """Return what the server says about its model, once it is loaded."""
     while httpx.get(f"{address}/v2/health/ready", verify=False).status_code != 200:
         sleep(0.1)
     return json.loads(httpx.get(f"{address}/v1/model", verify=False).text)

@@ -16,27 +16,33 @@ from gatas.errors import GatasError
 
 def serve(
     run: Path = RunArgument,
-    host: str = typer.Option("127.0.0.1", "--host", help="Address to listen at; any but this machine's own needs a token."),
-    port: int = typer.Option(8000, "--port", help="0 takes one that is free."),
-    token_file: Path | None = typer.Option(None, "--token-file", metavar="FILE", help="Clients' token; or set GATAS_TOKEN."),
+    host: str = typer.Option("127.0.0.1", "--host", help="Address to listen on; any but a loopback address needs a token."),
+    port: int = typer.Option(8000, "--port", help="Port to listen on; 0 takes a free one."),
+    token_file: Path | None = typer.Option(
+        None, "--token-file", metavar="FILE", help="File with the token that clients must send; or set GATAS_TOKEN."
+    ),
     neighbours: Literal["exact", "hnsw", "off"] = typer.Option("exact", "--neighbours", help="How nearest nodes are found."),
-    metrics: bool = typer.Option(True, "--metrics/--no-metrics", help="Whether there is a /metrics."),
-    reload: bool = typer.Option(True, "--reload/--no-reload", help="Whether there is a /v1/models/reload."),
-    max_body_bytes: int = typer.Option(4 * 2**20, "--max-body-bytes", help="Of one request."),
-    max_ids: int = typer.Option(1000, "--max-ids", help="Ids or links in one request."),
-    max_waiting: int = typer.Option(128, "--max-waiting", help="Requests that wait; more are told to come back."),
-    seconds: float = typer.Option(30.0, "--seconds", help="For one request."),
-    notice_seconds: float = typer.Option(0.0, "--notice-seconds", help="From SIGTERM on still listening, but not ready."),
-    grace_seconds: float = typer.Option(30.0, "--grace-seconds", help="For requests in progress at the end."),
+    metrics: bool = typer.Option(True, "--metrics/--no-metrics", help="Whether /metrics exists."),
+    reload: bool = typer.Option(True, "--reload/--no-reload", help="Whether /v1/models/reload exists."),
+    max_body_bytes: int = typer.Option(4 * 2**20, "--max-body-bytes", help="Bytes in the body of a request."),
+    max_ids: int = typer.Option(1000, "--max-ids", help="Ids, links or new nodes in a request."),
+    max_waiting: int = typer.Option(128, "--max-waiting", help="Requests that wait for the model; further ones get 429."),
+    seconds: float = typer.Option(30.0, "--seconds", help="Seconds for a request, from its first byte to its response."),
+    notice_seconds: float = typer.Option(
+        0.0, "--notice-seconds", help="Seconds after SIGTERM in which the server still listens but is not ready."
+    ),
+    grace_seconds: float = typer.Option(
+        30.0, "--grace-seconds", help="Seconds for requests in progress when the server shuts down."
+    ),
     device: str = DeviceOption,
     verify: bool = VerifyOption,
 ) -> None:
-    """Answer over HTTP: embeddings, classes, links, explanations, nearest nodes. Logs go to standard error, as JSON lines."""
+    """Serve a trained model over HTTP: embeddings, classes, links, explanations, nearest nodes. Logs go to standard error."""
     _check_extra()
+    from gatas.serving.loaded_model import load_model
     from gatas.serving.logs import log_to
-    from gatas.serving.served import load_served
     from gatas.serving.server import serve
-    from gatas.serving.settings import Settings, check_guarded, read_token
+    from gatas.serving.settings import ServerSettings, check_token, read_token
     from gatas.tasks.config import checked
     from gatas.training.folder import read_run
 
@@ -46,17 +52,17 @@ def serve(
         "notice_seconds": notice_seconds, "grace_seconds": grace_seconds,
         "token": read_token(token_file, os.environ.get("GATAS_TOKEN")),
     }  # fmt: skip
-    settings = checked(Settings, given)
-    check_guarded(settings)
+    settings = checked(ServerSettings, given)
+    check_token(settings)
     if verify:
         verified(run)
-    read_run(run)  # what is no run is said before anything listens
+    read_run(run)  # a folder without a run is an error before anything listens
     log_to(sys.stderr)
-    serve(settings, partial(load_served, run, device, neighbours), _say)
+    serve(settings, partial(load_model, run, device, neighbours), _print_address)
 
 
-def _say(address: str) -> None:
-    stdout.print(f"Serving at {address}; Ctrl-C ends it.", soft_wrap=True)
+def _print_address(address: str) -> None:
+    stdout.print(f"Serving at {address}; Ctrl-C stops it.", soft_wrap=True)
 
 
 def _check_extra() -> None:

@@ -1,4 +1,4 @@
-"""`Batcher`: requests wait in line, and one thread answers all that wait in one go."""
+"""`Batcher`: requests wait in a queue, and one thread answers those that wait together."""
 
 import asyncio
 import threading
@@ -7,85 +7,89 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gatas.serving.questions import Question
-from gatas.serving.refusal import come_back
-from gatas.serving.replies import Outcome
+from gatas.serving.errors import retry_later
+from gatas.serving.handlers import HandlerOutcome
+from gatas.serving.requests import ModelRequest
 
 BATCH_IDS = 1024
-"""Ids that are answered in one go, about; a request is never divided."""
+"""Ids that are answered together, about; a request is never divided."""
 
 
 @dataclass(eq=False)
-class Job:
-    """A question, and who waits for its answer."""
+class QueuedRequest:
+    """A request, and the future that waits for its response."""
 
-    question: Question
+    request: ModelRequest
     size: int
     loop: asyncio.AbstractEventLoop
-    answer: asyncio.Future[bytes]
-    dropped: bool = False
+    response: asyncio.Future[bytes]
+    cancelled: bool = False
 
-    def alive(self) -> bool:
-        return not self.dropped
+    def is_wanted(self) -> bool:
+        """Whether a client still waits for the response."""
+        return not self.cancelled
 
-    def settle(self, outcome: Outcome) -> None:
-        """In the loop's own thread."""
-        if self.answer.done():
+    def settle(self, outcome: HandlerOutcome) -> None:
+        """Pass the outcome on; called in the loop's own thread."""
+        if self.response.done():
             return
         if isinstance(outcome, Exception):
-            self.answer.set_exception(outcome)
+            self.response.set_exception(outcome)
         else:
-            self.answer.set_result(outcome)
+            self.response.set_result(outcome)
 
 
 class Batcher:
-    """A line of at most `max_waiting` requests; a request whose client has gone, or whose time is up, leaves it."""
+    """A queue of at most `max_waiting` requests, and the thread that answers them.
 
-    def __init__(self, answer: Callable[[list[Job]], list[Outcome]], max_waiting: int) -> None:
-        self.answer, self.max_waiting = answer, max_waiting
-        self.waiting: deque[Job] = deque()
-        self.changed, self.ended = threading.Condition(), False
-        self.thread = threading.Thread(target=self._work, name="gatas-answers", daemon=True)
+    A request leaves the queue when its client disconnects or its time is up.
+    """
+
+    def __init__(self, handle: Callable[[list[QueuedRequest]], list[HandlerOutcome]], max_waiting: int) -> None:
+        self.handle, self.max_waiting = handle, max_waiting
+        self.queue: deque[QueuedRequest] = deque()
+        self.changed, self.stopping = threading.Condition(), False
+        self.thread = threading.Thread(target=self._work, name="gatas-batcher", daemon=True)
 
     def start(self) -> None:
         self.thread.start()
 
     def stop(self, seconds: float) -> None:
-        """What waits is answered first."""
+        """Answer the requests that wait, then end the thread."""
         with self.changed:
-            self.ended = True
+            self.stopping = True
             self.changed.notify()
         self.thread.join(seconds)
 
-    async def ask(self, question: Question, size: int) -> bytes:
-        """The answer, as soon as it is this question's turn."""
+    async def submit(self, request: ModelRequest, size: int) -> bytes:
+        """Queue a request, and return its response once it is there."""
         loop = asyncio.get_running_loop()
-        job = Job(question, size, loop, loop.create_future())
+        queued = QueuedRequest(request, size, loop, loop.create_future())
         with self.changed:
-            if len(self.waiting) >= self.max_waiting:
-                raise come_back(429, "busy", f"{self.max_waiting} requests wait already. Come back in a moment.")
-            self.waiting.append(job)
+            if len(self.queue) >= self.max_waiting:
+                raise retry_later(429, "busy", f"{self.max_waiting} requests are waiting already. Retry in a moment.")
+            self.queue.append(queued)
             self.changed.notify()
         try:
-            return await job.answer
+            return await queued.response
         except asyncio.CancelledError:
-            job.dropped = True
+            queued.cancelled = True
             with self.changed, suppress(ValueError):
-                self.waiting.remove(job)
+                self.queue.remove(queued)
             raise
 
     def _work(self) -> None:
-        while jobs := self._next():
-            outcomes = self.answer(jobs)
-            for job, outcome in zip(jobs, outcomes, strict=True):
+        while batch := self._next_batch():
+            outcomes = self.handle(batch)
+            for queued, outcome in zip(batch, outcomes, strict=True):
                 with suppress(RuntimeError):  # the loop may be closed: then nobody waits
-                    job.loop.call_soon_threadsafe(job.settle, outcome)
+                    queued.loop.call_soon_threadsafe(queued.settle, outcome)
 
-    def _next(self) -> list[Job]:
-        """All that wait, up to some `BATCH_IDS`; none at the end."""
+    def _next_batch(self) -> list[QueuedRequest]:
+        """Wait for requests; return those with about `BATCH_IDS` ids together, or none once the batcher is stopped."""
         with self.changed:
-            self.changed.wait_for(lambda: self.waiting or self.ended)
-            jobs = [self.waiting.popleft()] if self.waiting else []
-            while self.waiting and sum(job.size for job in jobs) + self.waiting[0].size <= BATCH_IDS:
-                jobs.append(self.waiting.popleft())
-        return jobs
+            self.changed.wait_for(lambda: self.queue or self.stopping)
+            batch = [self.queue.popleft()] if self.queue else []
+            while self.queue and sum(queued.size for queued in batch) + self.queue[0].size <= BATCH_IDS:
+                batch.append(self.queue.popleft())
+        return batch

@@ -1,4 +1,4 @@
-"""Logs as JSON lines: what happened, when and for how long; never what was asked or answered."""
+"""Logs as JSON lines: what happened, when and for how long; never what a request or a response holds."""
 
 import json
 import logging
@@ -10,32 +10,32 @@ LOGGER = logging.getLogger("gatas.serving")
 UVICORN = logging.getLogger("uvicorn.error")
 
 
-class JsonLines(logging.Formatter):
-    """One object a line. Of an error its kind and place are told; its text might hold what a client sent."""
+class JsonFormatter(logging.Formatter):
+    """Writes one JSON object per line. An error is logged by type and place: its text might hold what a client sent."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {"time": time, "level": record.levelname.lower(), "event": record.getMessage(), **getattr(record, "fields", {})}
         if record.exc_info and record.exc_info[1] is not None:
-            line.update(described(record.exc_info[1]))
+            line.update(describe_error(record.exc_info[1]))
         return json.dumps(line, ensure_ascii=False)
 
 
-def described(error: BaseException) -> dict[str, Any]:
-    """The kind of an error and the lines that led to it."""
+def describe_error(error: BaseException) -> dict[str, Any]:
+    """Return the type of an error and the lines of code that led to it."""
     frames = traceback.extract_tb(error.__traceback__)
     return {"error": type(error).__name__, "where": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]}
 
 
 def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: Any) -> None:
-    """A line of the log."""
+    """Write one line."""
     LOGGER.log(level, event, extra={"fields": fields}, exc_info=error)
 
 
 def log_to(stream: TextIO) -> None:
-    """From now on, lines go here."""
+    """Write all lines to a stream from now on."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonFormatter())
     for logger, level in ((LOGGER, logging.INFO), (UVICORN, logging.WARNING)):
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

@@ -68,7 +68,7 @@ def test_a_port_that_is_taken_is_told(gatas, digits_folder):
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, _, err = gatas("serve", digits_folder, "--port", taken.getsockname()[1])
-    assert code == 1 and "cannot be listened at. Choose another by --port." in err
+    assert code == 1 and "cannot listen on 127.0.0.1 port" in err and "Choose another port with --port." in err
 
 
 @pytest.mark.parametrize("name", ["fastapi", "uvicorn", "prometheus_client"])

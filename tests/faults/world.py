@@ -19,7 +19,7 @@ import yaml
 import gatas.cli.app
 import gatas.scale.answers
 import gatas.scale.processes
-import gatas.serving.served
+import gatas.serving.loaded_model
 import gatas.serving.server
 import gatas.training.mlflow  # noqa: F401
 from gatas.cli import main

@@ -8,11 +8,14 @@ import httpx
 import pytest
 
 import gatas
-from gatas.serving.desk import Desk
-from gatas.serving.served import Served
+from gatas.datasets import Dataset
+from gatas.graph import Graph
+from gatas.inference import Predictor
+from gatas.serving.loaded_model import LoadedModel
 from gatas.serving.server import Server
-from gatas.serving.settings import Settings
-from tests.inference.conftest import shop_folder, trained, with_names
+from gatas.serving.service import ModelService
+from gatas.serving.settings import ServerSettings
+from tests.inference.conftest import shop_folder, trained
 from tests.tasks.toys import camps, classifier, likes, predictor
 
 __all__ = ["shop_folder"]
@@ -23,28 +26,28 @@ WAIT = 100
 class Client(httpx.Client):
     """Knows what is behind the server, too."""
 
-    desk: Desk
-    leave: Any
+    service: ModelService
+    shut_down: Any
 
 
 @contextmanager
 def running(load, **settings):
-    """A server and a client of it; `load` makes a `Served`."""
-    desk = Desk(Settings(port=0, **settings), load)
+    """A server and a client of it; `load` makes a `LoadedModel`."""
+    service = ModelService(ServerSettings(port=0, **settings), load)
     started, addresses = threading.Event(), list[str]()
 
     def listening(address):
         addresses.append(address)
         started.set()
 
-    server = Server(desk, listening)
+    server = Server(service, listening)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     assert started.wait(WAIT)
     try:
         with Client(base_url=addresses[0], timeout=WAIT, limits=httpx.Limits(), verify=False) as client:
-            client.desk = desk
-            client.leave = lambda: server.loop.call_soon_threadsafe(server.leave)
+            client.service = service
+            client.shut_down = lambda: server.loop.call_soon_threadsafe(server.shut_down)
             yield client
     finally:
         server.should_exit = True
@@ -62,69 +65,84 @@ def until(condition):
 
 
 @contextmanager
-def ready(served, **settings):
-    with running(lambda: served, **settings) as client:
-        until(lambda: client.desk.ready)
+def ready(model, **settings):
+    with running(lambda: model, **settings) as client:
+        until(lambda: client.service.ready)
         yield client
 
 
 class Gate:
-    """Keeps a model from answering until it is opened, and says when a question has come."""
+    """Keeps a model from answering until it is opened, and says when a request has come."""
 
-    def __init__(self, served):
-        self.served, self.represent = served, served.view.represent
+    def __init__(self, predictor):
+        own = Predictor(predictor.model, predictor.dataset, mode=predictor.mode, draws=len(predictor.draws))
+        self.model, self.represent = LoadedModel(own), own.exact.represent
         self.asked, self.opened, self.batches = threading.Event(), threading.Event(), []
-        served.view.represent = self
+        own.exact.represent = self  # type: ignore[method-assign]
 
-    def __call__(self, nodes, draw=-1):
+    def __call__(self, nodes, mode, draw=-1):
         self.batches.append(len(nodes))
         self.asked.set()
         assert self.opened.wait(WAIT)
-        return self.represent(nodes, draw)
+        return self.represent(nodes, mode, draw)
+
+
+def with_ids(dataset, ids, class_names=None):
+    """The nodes of a data set, known by other ids."""
+    graph, targets = dataset.graph, dataset.node_targets
+    relations = {"edge_type_names": graph.edge_type_names, "inverse_of": graph.inverse_of}
+    named = Graph.from_edges(graph.source, graph.neighbour, graph.edge_type, num_nodes=len(ids), node_ids=ids, **relations)
+    names = class_names or targets.class_names
+    return Dataset.for_nodes(named, targets.labels, targets.splits, class_names=names, features=dataset.features)
+
+
+def named_camps():
+    dataset = camps()
+    return with_ids(dataset, [f"a{node}" for node in range(dataset.graph.num_nodes)])
 
 
 @pytest.fixture(scope="session")
-def camp_model():
+def camp_predictor():
     """One class a node, known by names, with features and embeddings."""
-    dataset = with_names(camps())
-    return trained(classifier(dataset, node_embedding_size=3), dataset).model
+    dataset = named_camps()
+    return trained(classifier(dataset, node_embedding_size=3), dataset).predictor
 
 
 @pytest.fixture(scope="session")
-def other_camp_model():
-    dataset = with_names(camps())
-    return trained(classifier(dataset, node_embedding_size=3, seed=9), dataset, learning_rate=0.05).model
+def other_camp_predictor():
+    dataset = named_camps()
+    return trained(classifier(dataset, node_embedding_size=3, seed=9), dataset, learning_rate=0.05).predictor
 
 
 @pytest.fixture(scope="session")
-def like_model():
+def like_predictor():
     """Links of two types, nodes known by numbers."""
     dataset = likes()
-    return trained(predictor(dataset), dataset, evaluation_mode="all").model
+    return trained(predictor(dataset), dataset, evaluation_mode="all").predictor
 
 
 @pytest.fixture(scope="session")
-def camp_client(camp_model):
-    with ready(Served(camp_model)) as client:
+def camp_client(camp_predictor):
+    with ready(LoadedModel(camp_predictor)) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def like_client(like_model):
-    with ready(Served(like_model)) as client:
+def like_client(like_predictor):
+    with ready(LoadedModel(like_predictor)) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def shop_client(shop_folder):
     """A model of tables of one's own."""
-    with ready(Served(gatas.load(shop_folder))) as client:
+    with ready(LoadedModel(gatas.load(shop_folder))) as client:
         yield client
 
 
 @pytest.fixture
-def gate(camp_model):
+def gate(camp_predictor):
     """A model that waits until it is told to answer."""
-    gate = Gate(Served(camp_model))
+    gate = Gate(camp_predictor)
     yield gate
     gate.opened.set()

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from gatas.datasets import Dataset
-from gatas.graph import Graph
-from gatas.serving.served import Served
+from gatas.serving.loaded_model import LoadedModel
 from tests.inference.conftest import trained
-from tests.serving.conftest import ready
+from tests.serving.conftest import ready, with_ids
 from tests.tasks.toys import camps, classifier
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -68,7 +66,7 @@ def test_search_by_keyboard_shows_a_nodes_prediction_and_rows(page, camp_client)
     show(page, camp_client)
     find(page, "Node").fill("a1")
     expect(page.get_by_role("option")).to_have_text(["a1", *(f"a1{digit}" for digit in range(7))])
-    expect(page.get_by_text("and more")).to_be_visible()
+    expect(page.get_by_text("More ids match")).to_be_visible()
     find(page, "Node").press("ArrowDown")
     find(page, "Node").press("ArrowDown")
     expect(page.get_by_role("option", selected=True)).to_have_text("a10")
@@ -174,9 +172,9 @@ def test_a_likely_link_is_explained_from_both_ends(page, like_client):
 
 def test_a_link_is_asked_for_by_type_and_second_node(page, like_client):
     show(page, like_client, "#node=3")
-    page.get_by_label("Then").select_option("likes")
-    find(page, "from 3 to").fill("5")
-    find(page, "from 3 to").press("Enter")
+    page.get_by_label("Action").select_option("likes")
+    find(page, "From 3 to").fill("5")
+    find(page, "From 3 to").press("Enter")
     heading(page, "3 – likes → 5")
 
 
@@ -205,12 +203,12 @@ def test_a_bad_address_is_told_apart_from_a_bad_server(page, like_client):
     expect(page.get_by_text("Search for a node by its id")).to_be_visible()
 
 
-def test_a_server_that_is_gone_can_be_tried_again(page, camp_client):
+def test_a_server_that_cannot_be_reached_can_be_tried_again(page, camp_client):
     show(page, camp_client, "#node=a4")
     heading(page, "a4")
     page.route("**/v1/explain", lambda route: route.abort())
     show(page, camp_client, "#node=a5")
-    expect(page.get_by_role("alert")).to_contain_text("The server is gone")
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached")
     page.unroute("**/v1/explain")
     page.get_by_role("button", name="Try again").click()
     heading(page, "a5")
@@ -226,7 +224,7 @@ def test_a_busy_server_is_asked_again_when_it_says(page, camp_client):
 
     page.route("**/v1/explain", answer)
     show(page, camp_client, "#node=a5")
-    expect(page.get_by_text("The server is busy; asking again in 1 s")).to_be_visible()
+    expect(page.get_by_text("The server is busy; retrying in 1 s")).to_be_visible()
     heading(page, "a5")
     assert len(asked) == 3
 
@@ -234,14 +232,14 @@ def test_a_busy_server_is_asked_again_when_it_says(page, camp_client):
 def test_what_is_waited_for_is_said(page, camp_client):
     page.route("**/v1/explain", lambda route: None)
     show(page, camp_client, "#node=a5")
-    expect(page.get_by_text("Asking for the node …")).to_be_visible()
+    expect(page.get_by_text("Loading the node …")).to_be_visible()
 
 
-def test_a_token_is_asked_for_and_kept_in_the_tab_only(page, browser, camp_model):
-    with ready(Served(camp_model, "off"), token=TOKEN) as client:
+def test_a_token_is_asked_for_and_kept_in_the_tab_only(page, browser, camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off"), token=TOKEN) as client:
         show(page, client, "#node=a5")
         page.get_by_label("Token").fill("another one of tests")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.get_by_role("alert")).to_contain_text("refused")
         page.get_by_label("Token").fill(TOKEN)
         page.get_by_label("Token").press("Enter")
@@ -253,16 +251,16 @@ def test_a_token_is_asked_for_and_kept_in_the_tab_only(page, browser, camp_model
         assert TOKEN not in page.url
         fresh = browser.new_page()
         fresh.goto(page.url)
-        expect(fresh.get_by_text("This server wants a token")).to_be_visible()
+        expect(fresh.get_by_text("This server requires a token")).to_be_visible()
         fresh.close()
 
 
-def test_another_model_that_takes_the_place_of_the_first_is_noticed(page, camp_model, other_camp_model):
-    with ready(Served(camp_model)) as client:
+def test_another_model_that_takes_the_place_of_the_first_is_noticed(page, camp_predictor, other_camp_predictor):
+    with ready(LoadedModel(camp_predictor)) as client:
         show(page, client, "#node=a5")
-        first, other = client.desk.served, Served(other_camp_model)
+        first, other = client.service.model, LoadedModel(other_camp_predictor)
         expect(page.locator("header")).to_contain_text(first.fingerprint[:12])
-        client.desk.served = other
+        client.service.model = other
         show(page, client, "#node=a6")
         expect(page.locator("header")).to_contain_text(other.fingerprint[:12])
         heading(page, "a6")
@@ -273,9 +271,8 @@ def hostile_client():
     """Ids that would be harmful as HTML, too long for the page, or need care in an address."""
     own = camps()
     names = [HOSTILE, "x" * 300, "a&b=c#d%20+/?é…"] + [f"<b>{node}</b>" for node in range(3, own.graph.num_nodes)]
-    graph = Graph.from_edges(own.graph.source, own.graph.neighbour, num_nodes=len(names), node_names=names)
-    dataset = Dataset(own.name, graph, own.features, own.labels, own.splits, own.task, ("<i>even</i>", "javascript:odd"))
-    with ready(Served(trained(classifier(dataset), dataset).model)) as client:
+    dataset = with_ids(own, names, ("<i>even</i>", "javascript:odd"))
+    with ready(LoadedModel(trained(classifier(dataset), dataset).predictor)) as client:
         yield client
 
 

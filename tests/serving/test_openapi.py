@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from gatas.serving.app import make_app
-from gatas.serving.desk import Desk
-from gatas.serving.settings import Settings
+from gatas.serving.service import ModelService
+from gatas.serving.settings import ServerSettings
 
 SNAPSHOT = Path(__file__).parent / "openapi.json"
 
@@ -21,7 +21,7 @@ def description():
     def load():
         raise AssertionError("nothing is asked")
 
-    return make_app(Desk(Settings(), load)).openapi()
+    return make_app(ModelService(ServerSettings(), load)).openapi()
 
 
 def test_the_api_is_the_one_that_is_written_down():
@@ -31,13 +31,37 @@ def test_the_api_is_the_one_that_is_written_down():
 
 def test_every_answer_and_every_problem_is_described():
     paths = description()["paths"]
-    assert {"/v1/embed", "/v1/predict", "/v1/links", "/v1/explain", "/v1/neighbours", "/v1/nodes", "/metrics"} <= set(paths)
+    assert {
+        "/v1/embed",
+        "/v1/predict",
+        "/v1/links",
+        "/v1/links/rank",
+        "/v1/explain",
+        "/v1/neighbours",
+        "/v1/nodes",
+        "/metrics",
+    } <= set(paths)
     for path, methods in paths.items():
         for operation in methods.values():
             assert operation["description"], path
             if path.startswith("/v1/"):
                 refs = [operation["responses"][code]["content"]["application/json"]["schema"] for code in ("422", "429", "503")]
-                assert all(ref == {"$ref": "#/components/schemas/Problem"} for ref in refs)
+                assert all(ref == {"$ref": "#/components/schemas/ErrorResponse"} for ref in refs)
+
+
+def test_the_old_name_of_ranking_links_is_described_as_deprecated():
+    paths = description()["paths"]
+    new, old = (dict(paths[f"/v1/links/{name}"]["post"]) for name in ("rank", "likeliest"))
+    assert old.pop("deprecated") is True and "deprecated" not in new
+    assert old.pop("operationId") != new.pop("operationId")
+    assert old == new
+
+
+def test_every_field_of_a_body_that_could_be_misread_is_described():
+    schemas = description()["components"]["schemas"]
+    assert "names" in schemas["ModelResponse"]["properties"] and "several" not in schemas["PredictResponse"]["properties"]
+    for schema, field in (("ModelResponse", "names"), ("PredictResponse", "multi_label"), ("ErrorResponse", "code")):
+        assert schemas[schema]["properties"][field]["description"]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gatas.serving.app import PAGE
-from gatas.serving.served import Served
+from gatas.serving.loaded_model import LoadedModel
 from tests.serving.conftest import ready
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def test_what_the_page_has_not_is_not_found(camp_client):
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-def test_the_page_itself_needs_no_token(camp_model):
-    with ready(Served(camp_model, "off"), token=TOKEN) as client:
+def test_the_page_itself_needs_no_token(camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off"), token=TOKEN) as client:
         assert client.get("/").status_code == 200
         assert client.get("/v1/model").status_code == 401

@@ -20,14 +20,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gatas.errors import GatasError, TrainingError
-from gatas.serving import guard, server
-from gatas.serving.desk import Desk
-from gatas.serving.logs import LOGGER, JsonLines
-from gatas.serving.questions import LikeliestLinks
-from gatas.serving.refusal import Refusal
-from gatas.serving.replies import Dropped, answer_all
-from gatas.serving.served import Served
-from gatas.serving.settings import Settings
+from gatas.inference import Predictor
+from gatas.serving import middleware, server
+from gatas.serving.errors import ApiError
+from gatas.serving.handlers import RequestCancelled, handle_batch
+from gatas.serving.loaded_model import LoadedModel
+from gatas.serving.logs import LOGGER, JsonFormatter
+from gatas.serving.requests import RankLinksRequest
+from gatas.serving.service import ModelService
+from gatas.serving.settings import ServerSettings
 from tests.inference.conftest import digits_folder
 from tests.serving.conftest import WAIT, Gate, ready, running, until
 
@@ -62,18 +63,18 @@ def counted(client, name, **labels):
 
 
 def in_progress(client):
-    return client.desk.metrics.in_progress.collect()[0].samples[0].value
+    return client.service.metrics.in_progress.collect()[0].samples[0].value
 
 
 # 1. Live is not ready.
 
 
-def test_ready_is_503_until_the_model_is_loaded(camp_model):
+def test_ready_is_503_until_the_model_is_loaded(camp_predictor):
     opened = threading.Event()
 
     def slowly():
         assert opened.wait(WAIT)
-        return Served(camp_model, "off")
+        return LoadedModel(camp_predictor, "off")
 
     with running(slowly) as client:
         assert client.get("/v2/health/live").status_code == 200
@@ -89,9 +90,9 @@ def test_a_first_model_that_cannot_be_loaded_ends_the_server():
         raise TrainingError("there is no such run.")
 
     with running(refuse) as client:
-        until(lambda: client.desk.failure is not None)
+        until(lambda: client.service.failure is not None)
         until(lambda: refused(client))
-    assert str(client.desk.failure) == "there is no such run."
+    assert str(client.service.failure) == "there is no such run."
 
 
 def refused(client):
@@ -106,15 +107,15 @@ def refused(client):
 
 
 def test_requests_in_progress_are_answered_when_the_server_ends(gate):
-    with ready(gate.served, max_waiting=250, max_requests=300) as client:
+    with ready(gate.model, max_waiting=250, max_requests=300) as client:
         answers = [later(lambda node=node: embed(client, f"a{node % 30}"))
                    for node in range(200)]  # fmt: skip
         until(lambda: in_progress(client) == 200)
-        client.leave()
+        client.shut_down()
         until(lambda: refused(client))
         gate.opened.set()
         assert [answer.result(WAIT).status_code for answer in answers] == [200] * 200
-        until(lambda: not client.desk.busy)
+        until(lambda: not client.service.busy)
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_sigterm_says_not_ready_then_drains_then_ends_with_0(process):
         one.result(WAIT)
     assert set(statuses) <= {200, "refused"} and statuses.count("refused") <= 8
     events = [json.loads(line)["event"] for line in errors.result(WAIT).splitlines()]
-    assert events[0] == "listening" and events[-1] == "ended" and "model loaded" in events
+    assert events[0] == "listening" and events[-1] == "stopped" and "model loaded" in events
 
 
 # 3. The same answer alone or batched.
@@ -173,12 +174,12 @@ def test_answers_are_the_same_alone_and_batched_with_any_others(camp_client):
 
 
 def test_waiting_requests_are_answered_in_one_call_of_the_model(gate):
-    with ready(gate.served) as client:
+    with ready(gate.model) as client:
         first = later(lambda: embed(client, "a0"))
         assert gate.asked.wait(WAIT)
         others = [later(lambda node=node: embed(client, f"a{node}"))
                   for node in range(1, 21)]  # fmt: skip
-        until(lambda: len(client.desk.batcher.waiting) == 20)
+        until(lambda: len(client.service.batcher.queue) == 20)
         gate.opened.set()
         assert {other.result(WAIT).status_code for other in [first, *others]} == {200}
     assert gate.batches == [1, 20]
@@ -195,36 +196,36 @@ def test_a_bad_request_leaves_those_it_waits_with_alone(gate):
         {"new": {"ids": ["zoe"], "features": [[1.0]]}},
         {"ids": []},
     ]
-    with ready(gate.served) as client:
+    with ready(gate.model) as client:
         first = later(lambda: embed(client, "a0"))
         assert gate.asked.wait(WAIT)
         answers = [later(lambda body=body: client.post("/v1/embed", json=body)) for body in bodies]
-        until(lambda: len(client.desk.batcher.waiting) == len(bodies))
+        until(lambda: len(client.service.batcher.queue) == len(bodies))
         gate.opened.set()
         assert [answer.result(WAIT).status_code for answer in (first, *answers)] == [200, 200, 422, 200, 422, 200]
 
 
-def test_what_fails_for_one_node_is_told_to_those_who_ask_for_it_only(camp_model, capsys):
-    gate = Gate(Served(camp_model, "off"))
+def test_what_fails_for_one_node_is_told_to_those_who_ask_for_it_only(camp_predictor, capsys):
+    gate = Gate(camp_predictor)
     represent = gate.represent
 
-    def failing(nodes, draw=-1):
+    def failing(nodes, mode, draw=-1):
         if 13 in nodes:
             raise RuntimeError("secret-of-13")
-        return represent(nodes, draw)
+        return represent(nodes, mode, draw)
 
     gate.represent = failing
-    with ready(gate.served) as client, logged() as lines:
+    with ready(gate.model) as client, logged() as lines:
         first = later(lambda: embed(client, "a0"))
         assert gate.asked.wait(WAIT)
         answers = [later(lambda node=node: embed(client, f"a{node}"))
                    for node in (12, 13, 14)]  # fmt: skip
-        until(lambda: len(client.desk.batcher.waiting) == 3)
+        until(lambda: len(client.service.batcher.queue) == 3)
         gate.opened.set()
         found = [answer.result(WAIT) for answer in (first, *answers)]
     assert [answer.status_code for answer in found] == [200, 200, 500, 200]
     assert found[2].json()["code"] == "internal" and "secret" not in found[2].text and "Traceback" not in found[2].text
-    failure = next(line for line in lines() if line["event"] == "failure")
+    failure = next(line for line in lines() if line["event"] == "internal error")
     assert failure["error"] == "RuntimeError" and failure["id"] == found[2].headers["x-request-id"]
     assert any("represent" in place or "failing" in place for place in failure["where"])
 
@@ -235,7 +236,7 @@ class logged:  # noqa: N801
     def __enter__(self):
         self.stream = io.StringIO()
         self.handler = logging.StreamHandler(self.stream)
-        self.handler.setFormatter(JsonLines())
+        self.handler.setFormatter(JsonFormatter())
         LOGGER.addHandler(self.handler)
         LOGGER.setLevel(logging.INFO)
         return lambda: [json.loads(line) for line in self.stream.getvalue().splitlines()]
@@ -268,13 +269,13 @@ BAD = [
     ("/v1/embed", '{"ids": "a1"}', 422, "invalid", "valid list"),
     ("/v1/embed", "[]", 422, "invalid", "body"),
     ("/v1/embed", "", 422, "invalid", "body"),
-    ("/v1/embed", "{}", 422, "invalid", "give ids, or new nodes"),
+    ("/v1/embed", "{}", 422, "invalid", "Give ids, or new nodes"),
     ("/v1/embed", '{"ids": ["a1"], "secret-field": 1}', 422, "invalid", "Extra inputs are not permitted"),
     ("/v1/embed", {"ids": ["nobody"]}, 422, "unknown_id", "no node has the id 'nobody'"),
     ("/v1/embed", {"ids": [7]}, 422, "unknown_id", "no node has the id 7"),
     ("/v1/embed", {"new": {"ids": ["zoe"], "features": [[1.0, 2.0]]}}, 422, "wrong_features", "has 2 features; the model was"),
     ("/v1/embed", {"new": {"ids": ["zoe"]}}, 422, "unusable_new_nodes", "trained on 5 features, and new nodes came without"),
-    ("/v1/embed", {"new": {"ids": ["a1"], "features": [[0.0] * 5]}}, 422, "unusable_new_nodes", "names more than one node"),
+    ("/v1/embed", {"new": {"ids": ["a1"], "features": [[0.0] * 5]}}, 422, "unusable_new_nodes", "duplicate id 'a1'"),
     ("/v1/embed", {"new": {"features": [[0.0] * 5]}}, 422, "unusable_new_nodes", "Give each new node one"),
     ("/v1/embed", {"new": {**NODE, "features": [[1e300] * 5]}}, 422, "unusable_new_nodes", ""),
     ("/v1/embed", '{"new": {"ids": ["z"], "features": [[1, 2, 3, 4, Infinity]]}}', 422, "invalid", "new.features.0.4"),
@@ -284,7 +285,7 @@ BAD = [
     ("/v1/embed", {"ids": ["nobody"], "new": NODE}, 422, "unknown_id", "nobody"),
     ("/v1/predict", {"ids": ["nobody"]}, 422, "unknown_id", "nobody"),
     ("/v1/links", {"pairs": [{"source": "a1", "type": "0", "target": "a2"}]}, 422, "wrong_task", "predicts classes of nodes"),
-    ("/v1/links/likeliest", {"source": "a1"}, 422, "wrong_task", "predicts classes of nodes"),
+    ("/v1/links/rank", {"source": "a1"}, 422, "wrong_task", "predicts classes of nodes"),
     ("/v1/explain", {"id": "nobody"}, 422, "unknown_id", "nobody"),
     ("/v1/explain", {}, 422, "invalid", "give the id of a node, or source, type and target"),
     ("/v1/explain", {"id": "a1", "target": "a2"}, 422, "invalid", "give the id of a node, or source"),
@@ -292,7 +293,7 @@ BAD = [
     ("/v1/explain", {"id": "a1", "answer": "blue"}, 422, "unknown_class", "there is no class 'blue'"),
     ("/v1/explain", {"id": "a1", "mode": "best"}, 422, "invalid", "mode"),
     ("/v1/neighbours", {"id": "a1", "top": 0}, 422, "invalid", "top"),
-    ("/v1/neighbours", {"id": "a1", "top": 1001}, 422, "too_many", "the most is 1,000"),
+    ("/v1/neighbours", {"id": "a1", "top": 1001}, 422, "too_many", "at most 1,000 are allowed"),
 ]  # fmt: skip
 
 
@@ -310,9 +311,9 @@ LINK_ERRORS = [
     ("/v1/links", {"pairs": [{"source": 1, "type": "hates", "target": 2}]}, "unknown_type", "knows 'likes', 'knows'"),
     ("/v1/links", {"pairs": [{"source": 1, "target": 2}]}, "unknown_type", "the type of link is missing"),
     ("/v1/links", {"pairs": [{"source": 1, "type": "likes", "target": 12}]}, "unknown_id", "no node has the id 12"),
-    ("/v1/links/likeliest", {"source": -1, "type": "likes"}, "unknown_id", "no node has the id -1"),
+    ("/v1/links/rank", {"source": -1, "type": "likes"}, "unknown_id", "no node has the id -1"),
     ("/v1/explain", {"source": 1, "type": "hates", "target": 2}, "unknown_type", "no type of link 'hates'"),
-    ("/v1/explain", {"id": 1, "answer": "likes"}, "invalid", "of a link its type is the answer"),
+    ("/v1/explain", {"id": 1, "answer": "likes"}, "invalid", "a link is explained by its type"),
     ("/v1/embed", {"new": {"edges": [{"source": 12, "target": 1}]}}, "unusable_new_nodes", "came without types"),
     ("/v1/embed", {"new": {"edges": [{"source": 12, "target": 1, "type": "likes"}, {"source": 12, "target": 2}]}},
      "unusable_new_nodes", "Give all of them one"),
@@ -337,9 +338,9 @@ def test_unknown_paths_and_methods_and_types_of_content_are_refused(camp_client)
 # 6. Bounded: bytes, ids, edges, rows, the line, time, memory.
 
 
-def test_each_limit_holds_from_the_next_one_on(camp_model):
+def test_each_limit_holds_from_the_next_one_on(camp_predictor):
     limits = {"max_ids": 3, "max_edges": 2, "max_rows": 4, "max_body_bytes": 400}
-    with ready(Served(camp_model), **limits) as client:
+    with ready(LoadedModel(camp_predictor), **limits) as client:
         assert embed(client, *["a1"] * 3).status_code == 200
         assert embed(client, *["a1"] * 4).json()["code"] == "too_many"
         edges = [{"source": "zoe", "target": "a1"}] * 3
@@ -380,8 +381,8 @@ def address_of(client):
     return client.base_url.host, client.base_url.port
 
 
-def test_a_body_that_trickles_in_is_given_up(camp_model):
-    with ready(Served(camp_model, "off"), seconds=0.3) as client:
+def test_a_body_that_trickles_in_is_given_up(camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off"), seconds=0.3) as client:
         with socket.create_connection(address_of(client), timeout=WAIT) as connection:
             connection.sendall(b"POST /v1/embed HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
             answer = b"".join(iter(lambda: connection.recv(1000), b""))  # until the server hangs up
@@ -389,9 +390,9 @@ def test_a_body_that_trickles_in_is_given_up(camp_model):
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /v1/embed HTTP/1.1\r\nhost: local"])
-def test_headers_that_trickle_in_are_given_up(camp_model, monkeypatch, sent):
+def test_headers_that_trickle_in_are_given_up(camp_predictor, monkeypatch, sent):
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
-    with ready(Served(camp_model, "off")) as client:
+    with ready(LoadedModel(camp_predictor, "off")) as client:
         with socket.create_connection(address_of(client), timeout=WAIT) as connection:
             connection.sendall(sent)
             assert connection.recv(100) == b""
@@ -405,7 +406,7 @@ def test_headers_that_trickle_in_are_given_up(camp_model, monkeypatch, sent):
 
 
 def test_requests_in_progress_are_bounded_before_their_bodies_are_read(gate):
-    with ready(gate.served, max_requests=2) as client:
+    with ready(gate.model, max_requests=2) as client:
         waiting = [later(lambda: embed(client, "a0")) for _ in range(2)]
         until(lambda: in_progress(client) == 2)
         answer = embed(client, "a1")
@@ -431,46 +432,46 @@ def test_requests_leave_no_memory_behind(camp_client):
 
 
 def test_a_request_whose_time_is_up_leaves_the_line(gate):
-    with ready(gate.served, seconds=0.5) as client:
+    with ready(gate.model, seconds=0.5) as client:
         first = later(lambda: embed(client, "a0"))
         assert gate.asked.wait(WAIT)
         answer = embed(client, "a1")
         assert (answer.status_code, answer.json()["code"]) == (504, "timeout")
         assert first.result(WAIT).status_code == 504
-        assert not client.desk.batcher.waiting
+        assert not client.service.batcher.queue
         gate.opened.set()
         assert embed(client, "a2").status_code == 200
     assert gate.batches == [1, 1]  # nobody asked the model for a1
 
 
 def test_a_client_that_hangs_up_leaves_the_line(gate):
-    with ready(gate.served) as client:
+    with ready(gate.model) as client:
         first = later(lambda: embed(client, "a0"))
         assert gate.asked.wait(WAIT)
         body = b'{"ids": ["a1"]}'
         head = "POST /v1/embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 15\r\n\r\n"
         with socket.create_connection(address_of(client), timeout=WAIT) as connection:
             connection.sendall(head.encode() + body)
-            until(lambda: len(client.desk.batcher.waiting) == 1)
-        until(lambda: len(client.desk.batcher.waiting) == 0)
+            until(lambda: len(client.service.batcher.queue) == 1)
+        until(lambda: len(client.service.batcher.queue) == 0)
         gate.opened.set()
         assert first.result(WAIT).status_code == 200
         assert counted(client, "gatas_requests_total", code="499", route="/v1/embed") == 1
     assert gate.batches == [1]
 
 
-def test_long_work_is_dropped_when_nobody_waits(like_model):
-    served, question = Served(like_model, "off"), LikeliestLinks(source=0, type="likes")
-    (dropped,) = answer_all(served, [question], [lambda: False])
-    assert isinstance(dropped, Dropped)
-    assert isinstance(answer_all(served, [question], [lambda: True])[0], bytes)
+def test_long_work_is_dropped_when_nobody_waits(like_predictor):
+    model, request = LoadedModel(like_predictor, "off"), RankLinksRequest(source=0, type="likes")
+    (cancelled,) = handle_batch(model, [request], [lambda: False])
+    assert isinstance(cancelled, RequestCancelled)
+    assert isinstance(handle_batch(model, [request], [lambda: True])[0], bytes)
 
 
 # 8. Overload.
 
 
-def test_more_than_can_wait_are_told_to_come_back_and_the_others_are_answered_in_time(camp_model):
-    with ready(Served(camp_model, "off"), max_waiting=4, seconds=20) as client:
+def test_more_than_can_wait_are_told_to_come_back_and_the_others_are_answered_in_time(camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off"), max_waiting=4, seconds=20) as client:
 
         def ask(number):
             started = perf_counter()
@@ -488,8 +489,8 @@ def test_more_than_can_wait_are_told_to_come_back_and_the_others_are_answered_in
 # 9. Metrics.
 
 
-def test_metrics_add_up_and_have_no_ids(camp_model):
-    with ready(Served(camp_model, "off")) as client:
+def test_metrics_add_up_and_have_no_ids(camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off")) as client:
         for ids in (["a1"], ["a2", "a3"], ["a17nobody"]):
             embed(client, *ids)
         client.get("/v1/a17-nothing")
@@ -501,28 +502,28 @@ def test_metrics_add_up_and_have_no_ids(camp_model):
         assert counted(client, "gatas_requests_total", method="OTHER") == 1
         assert counted(client, "gatas_request_seconds_count", route="/v1/embed") == 4
         assert counted(client, "gatas_batch_size_sum") == 3 and counted(client, "gatas_queue_depth") == 0
-        assert counted(client, "gatas_model_info", fingerprint=client.desk.served.fingerprint) == 1
+        assert counted(client, "gatas_model_info", fingerprint=client.service.model.fingerprint) == 1
         assert counted(client, "gatas_build_info") == 1 and counted(client, "gatas_model_reloads_total", outcome="loaded") == 1
         assert "a17" not in text and "STRANGE" not in text
 
 
-def test_metrics_and_reloading_can_be_switched_off(camp_model):
-    with ready(Served(camp_model, "off"), metrics=False, reload=False) as client:
+def test_metrics_and_reloading_can_be_switched_off(camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off"), metrics=False, reload=False) as client:
         assert client.get("/metrics").status_code == client.post("/v1/models/reload").status_code == 404
 
 
 # 10. Tokens.
 
 
-def test_with_a_token_only_health_is_open(camp_model, monkeypatch):
+def test_with_a_token_only_health_is_open(camp_predictor, monkeypatch):
     compared = list[bytes]()
 
     def compare(one, other):
         compared.append(one)
         return compare_digest(one, other)
 
-    monkeypatch.setattr(guard, "compare_digest", compare)
-    with ready(Served(camp_model, "off"), token=TOKEN) as client:
+    monkeypatch.setattr(middleware, "compare_digest", compare)
+    with ready(LoadedModel(camp_predictor, "off"), token=TOKEN) as client:
         assert client.get("/v2/health/live").status_code == client.get("/v2/health/ready").status_code == 200
         wrong = (f"Bearer {TOKEN}x", TOKEN, f"Basic {TOKEN}", "Bearer", b"Bearer \xe9")
         for headers in ({}, *({"authorization": value} for value in wrong)):
@@ -558,22 +559,22 @@ def test_without_a_token_pages_from_elsewhere_are_refused(camp_client):
 # 11. Swapping models.
 
 
-def test_a_new_model_takes_over_at_once_and_a_bad_one_changes_nothing(camp_model, other_camp_model):
-    shelf = [camp_model]
+def test_a_new_model_takes_over_at_once_and_a_bad_one_changes_nothing(camp_predictor, other_camp_predictor):
+    shelf = [camp_predictor]
 
     def load():
         if shelf[0] is None:
             raise TrainingError("/somewhere/secret holds no finished run.")
-        return Served(shelf[0], "off")
+        return LoadedModel(shelf[0], "off")
 
     with running(load) as client:
-        until(lambda: client.desk.ready)
+        until(lambda: client.service.ready)
         old = embed(client, "a1").json()
         shelf[0] = None
         answer = client.post("/v1/models/reload")
         assert (answer.status_code, answer.json()["code"]) == (409, "model_refused") and "secret" not in answer.text
         assert embed(client, "a1").json() == old and client.get("/v2/health/ready").status_code == 200
-        shelf[0] = other_camp_model
+        shelf[0] = other_camp_predictor
         assert client.post("/v1/models/reload").json()["model"] != old["model"]
         new = embed(client, "a1").json()
         assert new["embeddings"] != old["embeddings"] and new["model"] == client.get("/v1/model").json()["model"]
@@ -581,11 +582,11 @@ def test_a_new_model_takes_over_at_once_and_a_bad_one_changes_nothing(camp_model
         assert counted(client, "gatas_model_info") == 1
 
 
-def test_under_load_every_answer_is_of_one_model_wholly(camp_model, other_camp_model):
-    models = [Served(camp_model, "off"), Served(other_camp_model, "off")]
-    right = {own.fingerprint: own.model.embed(["a1", "a2"]).tolist() for own in models}
+def test_under_load_every_answer_is_of_one_model_wholly(camp_predictor, other_camp_predictor):
+    models = [LoadedModel(camp_predictor, "off"), LoadedModel(other_camp_predictor, "off")]
+    right = {own.fingerprint: own.predictor.embed(["a1", "a2"]).tolist() for own in models}
     with running(lambda: models[0]) as client:
-        until(lambda: client.desk.ready)
+        until(lambda: client.service.ready)
         end, seen = threading.Event(), list[str]()
 
         def ask(_):
@@ -605,18 +606,18 @@ def test_under_load_every_answer_is_of_one_model_wholly(camp_model, other_camp_m
         assert set(seen) == set(right)
 
 
-def test_two_reloads_at_once_are_one_too_many(camp_model):
+def test_two_reloads_at_once_are_one_too_many(camp_predictor):
     began, opened = threading.Event(), threading.Event()
-    served = Served(camp_model, "off")
+    model = LoadedModel(camp_predictor, "off")
     opened.set()
 
     def load():
         began.set()
         assert opened.wait(WAIT)
-        return served
+        return model
 
     with running(load) as client:
-        until(lambda: client.desk.ready and not client.desk.renewing.locked())
+        until(lambda: client.service.ready and not client.service.loading.locked())
         opened.clear()
         began.clear()
         first = later(lambda: client.post("/v1/models/reload"))
@@ -627,13 +628,13 @@ def test_two_reloads_at_once_are_one_too_many(camp_model):
         assert first.result(WAIT).status_code == 200
 
 
-def test_a_model_that_gives_no_numbers_is_refused(camp_model):
+def test_a_model_that_gives_no_numbers_is_refused(camp_predictor):
     from copy import deepcopy
 
-    broken = deepcopy(camp_model)
+    broken = deepcopy(camp_predictor.model)
     broken.encoder.neighbours.value.weight.data.fill_(float("nan"))
     with pytest.raises(GatasError, match="not finite numbers"):
-        Served(broken, "off")
+        LoadedModel(Predictor(broken, camp_predictor.dataset), "off")
 
 
 def test_a_signal_that_comes_while_a_model_is_loaded_is_not_lost():
@@ -645,12 +646,12 @@ def test_a_signal_that_comes_while_a_model_is_loaded_is_not_lost():
         assert go_on.wait(WAIT)
         raise GatasError("it is gone")
 
-    desk = Desk(Settings(port=0), load)
-    desk.renew_beside(wait=True)
+    service = ModelService(ServerSettings(port=0), load)
+    service.reload_in_background(wait=True)
     until(lambda: len(loads) == 1)
-    desk.renew_beside(wait=True)
-    with pytest.raises(Refusal, match="a model is being loaded already"):
-        desk.renew()
+    service.reload_in_background(wait=True)
+    with pytest.raises(ApiError, match="a model is being loaded already"):
+        service.reload()
     go_on.set()
     until(lambda: len(loads) == 2)
 
@@ -674,9 +675,9 @@ def test_sighup_loads_the_folder_that_a_link_points_to_now(digits_folder, tmp_pa
         link.unlink()
         link.symlink_to(tmp_path)
         process.send_signal(signal.SIGHUP)
-        assert "holds no finished run" in next_event("model refused")["reason"]
+        assert "holds no finished run" in next_event("model rejected")["reason"]
         process.send_signal(signal.SIGINT)
-        next_event("ended")
+        next_event("stopped")
         assert process.wait(WAIT) == 0
 
 

@@ -1,6 +1,6 @@
 /** A view is the part of the address after #, which the browser keeps to itself: ids are in no server's log. */
 import { useEffect, useState } from "preact/hooks";
-import type { Id } from "./answers";
+import type { Id } from "./responses";
 
 export type View =
   | { kind: "start" }

@@ -1,6 +1,6 @@
-/** Questions to the server that this page came from. */
+/** Requests to the server that this page came from. */
 
-export class Problem extends Error {
+export class ApiError extends Error {
   constructor(
     readonly code: string,
     message: string,
@@ -21,40 +21,40 @@ export function hasToken(): boolean {
   return sessionStorage.getItem(TOKEN) !== null;
 }
 
-export interface Asking {
+export interface RequestOptions {
   signal: AbortSignal;
-  /** Told what is waited for, while the server is busy or still loading. */
+  /** Called with what to show while the server is busy or still loading. */
   waiting: (text: string) => void;
 }
 
-/** The answer to a question. A server that is busy or still loading is asked again, when it says. */
-export async function ask<T>(path: string, question: object | null, { signal, waiting }: Asking): Promise<T> {
+/** Send a request and return its response. Where the server is busy or still loading, retry when it says. */
+export async function send<T>(path: string, body: object | null, { signal, waiting }: RequestOptions): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    const response = await send(path, question, signal);
-    const answer = await read(response);
+    const response = await fetchOnce(path, body, signal);
+    const content = await read(response);
     if (response.ok) {
-      noticeModel(answer.model);
-      return answer as T;
+      noticeModel(content.model);
+      return content as T;
     }
-    const loading = answer.code === "not_ready";
-    if (response.status !== 429 && !loading) throw new Problem(answer.code, answer.message);
-    if (attempt >= ATTEMPTS && !loading) throw new Problem("busy", "the server is busy and did not answer. Try again in a while.");
+    const loading = content.code === "not_ready";
+    if (response.status !== 429 && !loading) throw new ApiError(content.code, content.message);
+    if (attempt >= ATTEMPTS && !loading) throw new ApiError("busy", "the server did not answer after several attempts. Try again later.");
     const seconds = Math.min(Number(response.headers.get("retry-after")) || 1, LONGEST_WAIT);
-    waiting(`${loading ? "The model is being loaded" : "The server is busy"}; asking again in ${seconds} s …`);
+    waiting(`${loading ? "The model is loading" : "The server is busy"}; retrying in ${seconds} s …`);
     await pause(seconds, signal);
   }
 }
 
-async function send(path: string, question: object | null, signal: AbortSignal): Promise<Response> {
-  const headers: Record<string, string> = question === null ? {} : { "content-type": "application/json" };
+async function fetchOnce(path: string, body: object | null, signal: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = body === null ? {} : { "content-type": "application/json" };
   const token = sessionStorage.getItem(TOKEN);
   if (token !== null) headers.authorization = `Bearer ${token}`;
-  const method = question === null ? "GET" : "POST";
+  const method = body === null ? "GET" : "POST";
   try {
-    return await fetch(path, { method, headers, signal, body: question === null ? null : JSON.stringify(question) });
+    return await fetch(path, { method, headers, signal, body: body === null ? null : JSON.stringify(body) });
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new Problem("gone", "the server does not answer. It may have ended, or the network is down.");
+    throw new ApiError("unreachable", "the server cannot be reached. It may have stopped, or the network may be down.");
   }
 }
 
@@ -62,7 +62,7 @@ async function read(response: Response): Promise<Record<string, any>> {
   try {
     return JSON.parse(await response.text(), exact);
   } catch {
-    return { code: "unreadable", message: `the server's answer (status ${response.status}) could not be read.` };
+    return { code: "unreadable", message: `the server's response (status ${response.status}) could not be read.` };
   }
 }
 
@@ -82,7 +82,7 @@ function pause(seconds: number, signal: AbortSignal): Promise<void> {
 let model: string | undefined;
 let changed = () => {};
 
-/** Called when another model answers than before. */
+/** Set what is called when another model answers than before. */
 export function onOtherModel(call: () => void): void {
   changed = call;
 }

@@ -1,17 +1,17 @@
-/** The explorer: a trained model's answers, and what they rest on. */
+/** The explorer: the predictions of a trained model, and their explanations. */
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type View, go, toLink, toNode, toPair, useView } from "./address";
-import type { About, Id } from "./answers";
-import { ask, onOtherModel } from "./api";
+import { onOtherModel, send } from "./api";
+import { Loaded, useResponse } from "./loading";
 import { asCount, counted } from "./numbers";
+import type { Id, ModelResponse } from "./responses";
 import { Search } from "./search";
 import { LinkView, NodeView, PairView } from "./views";
-import { Answer, useAnswer } from "./waiting";
 
 function App() {
   const view = useView();
-  const about = useAnswer((asking) => ask<About>("v1/model", null, asking), []);
+  const about = useResponse((options) => send<ModelResponse>("v1/model", null, options), []);
   useEffect(() => onOtherModel(about.again), [about.again]);
   return (
     <>
@@ -20,24 +20,24 @@ function App() {
         {about.value && <p class="note">{summary(about.value)}</p>}
       </header>
       <main>
-        <Answer of={about} what="the model">{(found) => <><Controls about={found} view={view} /><Shown about={found} view={view} /></>}</Answer>
+        <Loaded of={about} what="the model">{(found) => <><Controls about={found} view={view} /><Shown about={found} view={view} /></>}</Loaded>
       </main>
     </>
   );
 }
 
-function summary(about: About): string {
+function summary(about: ModelResponse): string {
   const links = about.task.includes("link");
   const names = counted(about.names.length, links ? "type" : "class").replace("classs", "classes");
   return `${links ? "Predicts links" : "Predicts classes of nodes"} (${names}) · ${counted(about.num_nodes, "node")}, ${counted(about.num_edges, "edge")} · model ${about.model.slice(0, 12)}`;
 }
 
-/** The node of a view that others are set beside. */
+/** The node of a view that a second one is compared with. */
 function firstOf(view: View): string | undefined {
   return view.kind === "node" ? view.node : view.kind === "pair" ? view.first : view.kind === "link" ? view.source : undefined;
 }
 
-function Controls({ about, view }: { about: About; view: View }) {
+function Controls({ about, view }: { about: ModelResponse; view: View }) {
   const links = about.task.includes("link");
   const [type, setType] = useState("");
   const first = firstOf(view);
@@ -49,14 +49,14 @@ function Controls({ about, view }: { about: About; view: View }) {
         <>
           {links && (
             <label>
-              Then
+              Action
               <select value={type} onChange={(event) => setType(event.currentTarget.value)}>
-                <option value="">compare</option>
-                {about.names.map((name) => <option key={name} value={name}>explain the link {name}</option>)}
+                <option value="">compare nodes</option>
+                {about.names.map((name) => <option key={name} value={name}>explain link: {name}</option>)}
               </select>
             </label>
           )}
-          <Search label={type ? `from ${first} to` : `Compare ${first} with`} hint="A second id" chosen={beside} />
+          <Search label={type ? `From ${first} to` : `Compare ${first} with`} hint="Search by id" chosen={beside} />
           <Share key={location.hash} />
         </>
       )}
@@ -81,21 +81,21 @@ function Share() {
   );
 }
 
-function Shown({ about, view }: { about: About; view: View }) {
+function Shown({ about, view }: { about: ModelResponse; view: View }) {
   if (view.kind === "node") return <NodeView about={about} {...view} />;
   if (view.kind === "pair") return <PairView about={about} {...view} />;
   if (view.kind === "link") return <LinkView about={about} {...view} />;
   return <Start about={about} />;
 }
 
-function Start({ about }: { about: About }) {
+function Start({ about }: { about: ModelResponse }) {
   useEffect(() => {
     document.title = "gatas explorer";
   }, []);
   if (!about.num_nodes) return <p>The model's graph has no nodes.</p>;
   return (
     <>
-      <p>Search for a node by its id to see what the model says of it, and which neighbours, over which typed paths, this rests on. Or begin with one of {asCount(about.num_nodes)}:</p>
+      <p>Search for a node by its id to see the model's prediction, and the neighbours and typed paths that it is based on. Or start with one of these, of {asCount(about.num_nodes)} nodes:</p>
       <ul class="ids">
         {about.first_ids.map((id) => <li key={id}><a href={toNode(id)}>{id}</a></li>)}
       </ul>

@@ -3,24 +3,25 @@ import { curveBasis, line, pointRadial } from "d3-shape";
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { go, toNode } from "./address";
-import type { End, Id, Row } from "./answers";
 import { type Colours, colourOf } from "./colours";
 import { asPercent, asSteps } from "./numbers";
+import type { Contribution, Id, NodeExplanation } from "./responses";
 
 const SHOWN = 24;
 const WIDEST = 12;
 const CENTRE = 16;
 const LABEL = 16; // letters
 const LETTER = 7; // pixels
+const CAPTION_ROOM = 75; // pixels from the centre to the first ring; on smaller rings, captions are numbers alone
 const GAP = 0.8; // of the circle, in radians, at the bottom: for the rings' captions
 
 export interface Lit {
-  row: Row | null;
-  light: (row: Row | null) => void;
+  row: Contribution | null;
+  light: (row: Contribution | null) => void;
 }
 
 interface Props extends Lit {
-  end: End;
+  end: NodeExplanation;
   colours: Colours;
   marked?: Id;
 }
@@ -29,7 +30,7 @@ interface Spot {
   id: Id;
   angle: number;
   step: number;
-  rows: Row[];
+  rows: Contribution[];
 }
 
 export function Picture({ end, colours, marked, row: lit, light }: Props) {
@@ -42,7 +43,7 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
   const numSteps = Math.max(1, ...spots.map((spot) => spot.step));
   const distance = (step: number) => CENTRE + ((radius - CENTRE) * step) / numSteps;
   const rings = end.depths.slice(0, numSteps + 1);
-  const caption = (step: number) => (radius > 45 * numSteps ? `${asSteps(step)}: ${asPercent(rings[step].attention)}` : String(step));
+  const caption = (step: number) => (distance(1) > CAPTION_ROOM ? `${asSteps(step)}: ${asPercent(rings[step].attention)}` : String(step));
   const shown = spots.flatMap((spot) => spot.rows);
   const most = Math.max(...end.rows.map((row) => row.attention), 1e-9);
   const self = end.rows.find((row) => row.step === 0);
@@ -55,7 +56,7 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
           height={height}
           viewBox={`${-width / 2} ${-height / 2} ${width} ${height}`}
           role="img"
-          aria-label={`The neighbourhood of ${end.target}; the table lists the same rows.`}
+          aria-label={`The neighbourhood of ${end.target}; the table lists its rows.`}
         >
           {rings.map((_, step) => step > 0 && <circle key={step} class="ring" r={distance(step)} />)}
           {spots.map((spot) => (
@@ -75,9 +76,9 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
         </svg>
       )}
       <p class="note">
-        {shown.length + (self ? 1 : 0) < end.num_rows ? `The ${shown.length + (self ? 1 : 0)} most attended to of ${end.num_rows} rows. ` : ""}
-        Rings are steps; lines are as wide as their attention.
-        {end.answer && ` Filled dots speak for “${end.answer.name}”, open ones against it.`}
+        {shown.length + (self ? 1 : 0) < end.num_rows ? `The ${shown.length + (self ? 1 : 0)} of ${end.num_rows} rows with the most attention. ` : ""}
+        Each ring is one step; a wider line has more attention.
+        {end.answer && ` Filled dots count for “${end.answer.name}”, open dots against it.`}
       </p>
     </div>
   );
@@ -87,7 +88,7 @@ interface SpotProps {
   spot: Spot;
   distance: number;
   colours: Colours;
-  lit: Row | null;
+  lit: Contribution | null;
   light: Lit["light"];
 }
 
@@ -142,12 +143,12 @@ function short(id: Id, letters: number): string {
 }
 
 /** Neighbours around the circle, those of a path side by side. */
-function arranged(rows: Row[], colours: Colours): Spot[] {
+function arranged(rows: Contribution[], colours: Colours): Spot[] {
   const self = rows.some((row) => row.step === 0) ? 1 : 0;
-  const byNode = new Map<Id, Row[]>();
+  const byNode = new Map<Id, Contribution[]>();
   for (const row of rows.slice(0, SHOWN + self)) if (row.step > 0) byNode.set(row.neighbour, [...(byNode.get(row.neighbour) ?? []), row]);
   const order = [...colours.keys()];
-  const rank = (row: Row) => (order.includes(row.path) ? order.indexOf(row.path) : order.length);
+  const rank = (row: Contribution) => (order.includes(row.path) ? order.indexOf(row.path) : order.length);
   const groups = [...byNode].sort(([, one], [, other]) => rank(one[0]) - rank(other[0]));
   return groups.map(([id, own], place) => ({ id, rows: own, step: own[0].step, angle: angleOf(place, groups.length) }));
 }

@@ -1,7 +1,7 @@
-/** A field that finds ids while one types; by arrow keys and Enter, or by a click. */
+/** A field that finds ids while the user types; chosen by arrow keys and Enter, or by a click. */
 import { useId, useState } from "preact/hooks";
-import type { Id } from "./answers";
-import { search, useAnswer } from "./waiting";
+import { search, useResponse } from "./loading";
+import type { Id } from "./responses";
 
 const SHOWN = 8;
 const PAUSE = 120;
@@ -17,11 +17,11 @@ export function Search({ label, hint, chosen }: Props) {
   const [text, setText] = useState("");
   const [open, setOpen] = useState(false);
   const [active, setActive] = useState(-1);
-  const found = useAnswer(async (asking) => {
+  const found = useResponse(async (options) => {
     if (!open) return null;
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    asking.signal.throwIfAborted();
-    return search(text.trim(), SHOWN, asking);
+    options.signal.throwIfAborted();
+    return search(text.trim(), SHOWN, options);
   }, [text, open]);
   const ids = (open && !found.busy && found.value?.ids) || [];
 
@@ -92,5 +92,5 @@ export function Search({ label, hint, chosen }: Props) {
 
 function said(text: string, count: number, more?: boolean): string {
   if (!count) return text.trim() ? `No id contains “${text.trim()}”` : "";
-  return more ? "and more: type on to narrow it down" : "";
+  return more ? "More ids match: type more to narrow the search" : "";
 }

@@ -1,12 +1,12 @@
 /** Tables: the rows of an explanation, sums by path and by depth, classes, nearest nodes. */
 import { useState } from "preact/hooks";
 import { toClass, toNode, toPair } from "./address";
-import type { About, End, Explained, Id, Nearest, Row } from "./answers";
-import { ask } from "./api";
+import { send } from "./api";
 import { type Colours, colourOf } from "./colours";
+import { Loaded, useResponse } from "./loading";
 import { asCount, asEffect, asPercent, asSteps, counted } from "./numbers";
 import type { Lit } from "./picture";
-import { Answer, useAnswer } from "./waiting";
+import type { Contribution, ExplainResponse, Id, ModelResponse, NeighboursResponse, NodeExplanation } from "./responses";
 
 const FIRST = 10;
 const MOST_CLASSES = 12;
@@ -30,7 +30,7 @@ function step(event: KeyboardEvent) {
   links[next].focus();
 }
 
-export function Rows({ end, colours, shared, row: lit, light }: { end: End; colours: Colours; shared?: Set<Id> } & Lit) {
+export function Rows({ end, colours, shared, row: lit, light }: { end: NodeExplanation; colours: Colours; shared?: Set<Id> } & Lit) {
   const [all, setAll] = useState(false);
   const rows = all ? end.rows : end.rows.slice(0, FIRST);
   const rest = end.num_rows - end.rows.length;
@@ -38,8 +38,8 @@ export function Rows({ end, colours, shared, row: lit, light }: { end: End; colo
     <section>
       <h3>Contributions</h3>
       <p class="note">
-        {counted(end.num_rows, "row")} of {counted(end.num_candidates, "candidate")}, {asPercent(end.coverage)} of P.{" "}
-        {end.answer && `Effect: the log-odds of “${end.answer.name}” that would be lost without the row.`}
+        {counted(end.num_rows, "row")} of {counted(end.num_candidates, "candidate")}, which hold {asPercent(end.coverage)} of P, the probability of being drawn.{" "}
+        {end.answer && `Effect: how much the log-odds of “${end.answer.name}” fall without the row.`}
       </p>
       <div class="table" onKeyDown={step}>
         <table>
@@ -47,7 +47,7 @@ export function Rows({ end, colours, shared, row: lit, light }: { end: End; colo
             <tr>
               <th>neighbour</th><th>typed path</th><th class="number">attention</th>
               {end.answer && <th class="number">effect</th>}
-              <th class="number">share</th><th class="number">P</th>
+              <th class="number wide">share</th><th class="number">P</th>
             </tr>
           </thead>
           <tbody onPointerLeave={() => light(null)}>
@@ -56,19 +56,19 @@ export function Rows({ end, colours, shared, row: lit, light }: { end: End; colo
         </table>
       </div>
       {end.rows.length > FIRST && (
-        <button type="button" onClick={() => setAll(!all)}>{all ? `First ${FIRST} rows` : `All ${end.rows.length} rows`}</button>
+        <button type="button" onClick={() => setAll(!all)}>{all ? `Show the first ${FIRST} rows` : `Show ${rest > 0 ? "" : "all "}${end.rows.length} rows`}</button>
       )}
-      {all && rest > 0 && <p class="note">{asCount(rest)} more that are less attended to are not sent.</p>}
+      {all && rest > 0 && <p class="note">{asCount(rest)} more rows with less attention are not shown.</p>}
     </section>
   );
 }
 
 interface OneRowProps {
-  end: End;
-  row: Row;
+  end: NodeExplanation;
+  row: Contribution;
   colours: Colours;
   shared?: Set<Id>;
-  lit: Row | null;
+  lit: Contribution | null;
   light: Lit["light"];
 }
 
@@ -77,12 +77,12 @@ function OneRow({ end, row, colours, shared, lit, light }: OneRowProps) {
     <tr class={row === lit ? "lit" : undefined} onPointerEnter={() => light(row)} onFocusCapture={() => light(row)} onBlurCapture={() => light(null)}>
       <td class="id">
         {row.step === 0 ? "itself" : <a href={toNode(row.neighbour)}>{row.neighbour}</a>}
-        {shared?.has(row.neighbour) && <span class="shared" title="of both nodes"> ∩</span>}
+        {shared?.has(row.neighbour) && <span class="shared" title="neighbour of both nodes"> ∩</span>}
       </td>
       <td><Swatch colour={colourOf(colours, row)} />{row.step === 0 ? "–" : row.path}</td>
       <td class="number">{asPercent(row.attention)}</td>
       {end.answer && <td class="number">{asEffect(row.effect)}</td>}
-      <td class="number">{asPercent(row.share)}</td>
+      <td class="number wide">{asPercent(row.share)}</td>
       <td class="number">{asPercent(row.probability)}</td>
     </tr>
   );
@@ -92,10 +92,10 @@ export function Swatch({ colour }: { colour: string }) {
   return <svg class={`swatch ${colour}`} viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="2" /></svg>;
 }
 
-/** A row in words, for hovering and for fingers. */
-export function Told({ row, answer }: { row: Row | null; answer: End["answer"] }) {
-  if (!row) return <p class="told note">Hover over a line, or go through the table, to read its row.</p>;
-  const without = answer && row.probability_without !== null ? `, without it ${answer.name} is at ${asPercent(row.probability_without)}` : "";
+/** A row in words, for pointing and for touching. */
+export function RowSummary({ row, answer }: { row: Contribution | null; answer: NodeExplanation["answer"] }) {
+  if (!row) return <p class="told note">Point at a line, or move through the table, to read a row.</p>;
+  const without = answer && row.probability_without !== null ? `; without it, the probability of “${answer.name}” is ${asPercent(row.probability_without)}` : "";
   return (
     <p class="told">
       <strong>{row.step === 0 ? "itself" : row.neighbour}</strong>
@@ -106,7 +106,7 @@ export function Told({ row, answer }: { row: Row | null; answer: End["answer"] }
   );
 }
 
-export function Paths({ end, colours }: { end: End; colours: Colours }) {
+export function Paths({ end, colours }: { end: NodeExplanation; colours: Colours }) {
   const parts = end.paths.slice(0, 10);
   return (
     <section>
@@ -126,12 +126,12 @@ export function Paths({ end, colours }: { end: End; colours: Colours }) {
           </tbody>
         </table>
       </div>
-      {end.paths.length > parts.length && <p class="note">{end.paths.length - parts.length} more.</p>}
+      {end.paths.length > parts.length && <p class="note">{end.paths.length - parts.length} more paths.</p>}
     </section>
   );
 }
 
-export function Depths({ end }: { end: End }) {
+export function Depths({ end }: { end: NodeExplanation }) {
   return (
     <section>
       <h3>Learned depth</h3>
@@ -150,12 +150,12 @@ export function Depths({ end }: { end: End }) {
           </tbody>
         </table>
       </div>
-      <p class="note">q is how much each depth is drawn from; the model learned it.</p>
+      <p class="note">q is the weight that the model learned for each depth.</p>
     </section>
   );
 }
 
-export function Classes({ explained, node, answer }: { explained: Explained; node: Id; answer?: string }) {
+export function Classes({ explained, node, answer }: { explained: ExplainResponse; node: Id; answer?: string }) {
   const { prediction, classes } = explained;
   if (!prediction) return null;
   const ranked = prediction.probabilities.map((probability, place) => ({ name: classes[place], probability }));
@@ -179,19 +179,19 @@ export function Classes({ explained, node, answer }: { explained: Explained; nod
           ))}
         </tbody>
       </table>
-      <p class="note">Shown is what “{shown}” rests on. Choose another class to see what that would.</p>
+      <p class="note">The explanation is for “{shown}”. Choose another class to explain it instead.</p>
     </section>
   );
 }
 
-export function NearestNodes({ node, about }: { node: Id; about: About }) {
+export function NearestNodes({ node, about }: { node: Id; about: ModelResponse }) {
   const top = Math.min(8, about.limits.max_rows);
-  const nearest = useAnswer((asking) => ask<Nearest>("v1/neighbours", { id: String(node), top }, asking), [node, about.model]);
+  const nearest = useResponse((options) => send<NeighboursResponse>("v1/neighbours", { id: String(node), top }, options), [node, about.model]);
   return (
     <section>
       <h3>Nearest nodes</h3>
-      <p class="note">By the cosine between representations.</p>
-      <Answer of={nearest} what="nearest nodes" asked={[node]}>
+      <p class="note">Nodes with the most similar representations, by cosine.</p>
+      <Loaded of={nearest} what="nearest nodes" asked={[node]}>
         {({ neighbours }) => (
           <table>
             <tbody>
@@ -205,7 +205,7 @@ export function NearestNodes({ node, about }: { node: Id; about: About }) {
             </tbody>
           </table>
         )}
-      </Answer>
+      </Loaded>
     </section>
   );
 }

@@ -2,23 +2,23 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { go, hasLeft, toLink, toLinks, toNode, toPair } from "./address";
-import type { About, Embeddings, End, Explained, Id, Link, Row } from "./answers";
-import { type Asking, ask } from "./api";
+import { type RequestOptions, send } from "./api";
 import { type Colours, coloursOf } from "./colours";
+import { Loaded, useResponse } from "./loading";
 import { asPercent } from "./numbers";
 import { Picture } from "./picture";
-import { Bar, Classes, Depths, NearestNodes, Paths, Rows, Told } from "./tables";
-import { Answer, useAnswer } from "./waiting";
+import type { Contribution, EmbedResponse, ExplainResponse, Id, ModelResponse, NodeExplanation, ScoredLink } from "./responses";
+import { Bar, Classes, Depths, NearestNodes, Paths, Rows, RowSummary } from "./tables";
 
 const ROWS = 100;
 const MOST_TYPES = 20;
 
-const predictsLinks = (about: About) => about.task.includes("link");
+const predictsLinks = (about: ModelResponse) => about.task.includes("link");
 
-const explain = (about: About, question: object, asking: Asking) =>
-  ask<Explained>("v1/explain", { ...question, top: Math.min(ROWS, about.limits.max_rows) }, asking);
+const explain = (about: ModelResponse, request: object, options: RequestOptions) =>
+  send<ExplainResponse>("v1/explain", { ...request, top: Math.min(ROWS, about.limits.max_rows) }, options);
 
-/** Takes the focus when another view comes, so that the keyboard goes on from there. */
+/** Takes the focus when the view changes, so that the keyboard continues from there. */
 function Heading({ children, title }: { children: ComponentChildren; title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -28,11 +28,11 @@ function Heading({ children, title }: { children: ComponentChildren; title: stri
   return <h2 ref={heading} tabIndex={-1}>{children}</h2>;
 }
 
-export function NodeView({ about, node, answer, links }: { about: About; node: string; answer?: string; links?: string }) {
-  const question = answer === undefined ? { id: node } : { id: node, answer };
-  const explained = useAnswer((asking) => explain(about, question, asking), [node, answer, about.model]);
+export function NodeView({ about, node, answer, links }: { about: ModelResponse; node: string; answer?: string; links?: string }) {
+  const request = answer === undefined ? { id: node } : { id: node, answer };
+  const explained = useResponse((options) => explain(about, request, options), [node, answer, about.model]);
   return (
-    <Answer of={explained} what="the node" asked={[node]}>
+    <Loaded of={explained} what="the node" asked={[node]}>
       {(found) => (
         <>
           <Heading title={String(found.target)}>{found.target}</Heading>
@@ -44,12 +44,12 @@ export function NodeView({ about, node, answer, links }: { about: About; node: s
           />
         </>
       )}
-    </Answer>
+    </Loaded>
   );
 }
 
 interface NeighbourhoodProps {
-  end: End;
+  end: NodeExplanation;
   colours: Colours;
   lead?: ComponentChildren;
   tail?: ComponentChildren;
@@ -58,15 +58,15 @@ interface NeighbourhoodProps {
   narrow?: boolean;
 }
 
-/** A picture and its tables; what is pointed at in one is lit in the other. */
+/** A picture and its tables; what is pointed at in one is highlighted in the other. */
 function Neighbourhood({ end, colours, lead, tail, marked, shared, narrow = false }: NeighbourhoodProps) {
-  const [row, light] = useState<Row | null>(null);
+  const [row, light] = useState<Contribution | null>(null);
   return (
     <div class={narrow ? "end narrow" : "end"}>
       <div class="lead">{lead}</div>
       <figure>
         <Picture {...{ end, colours, marked, row, light }} />
-        <Told row={row} answer={end.answer} />
+        <RowSummary row={row} answer={end.answer} />
       </figure>
       <div class="rows"><Rows {...{ end, colours, shared, row, light }} /></div>
       <div class="parts">
@@ -78,10 +78,10 @@ function Neighbourhood({ end, colours, lead, tail, marked, shared, narrow = fals
   );
 }
 
-function LikelyLinks({ about, node, type }: { about: About; node: Id; type?: string }) {
+function LikelyLinks({ about, node, type }: { about: ModelResponse; node: Id; type?: string }) {
   const chosen = type !== undefined && about.names.includes(type) ? type : about.names[0];
-  const question = { source: String(node), type: chosen, top: Math.min(8, about.limits.max_rows) };
-  const likely = useAnswer((asking) => ask<{ links: Link[] }>("v1/links/likeliest", question, asking), [node, chosen, about.model]);
+  const request = { source: String(node), type: chosen, top: Math.min(8, about.limits.max_rows) };
+  const likely = useResponse((options) => send<{ links: ScoredLink[] }>("v1/links/rank", request, options), [node, chosen, about.model]);
   return (
     <section>
       <h3>Likely links</h3>
@@ -93,15 +93,15 @@ function LikelyLinks({ about, node, type }: { about: About; node: Id; type?: str
           </select>
         </label>
       </p>
-      <Answer of={likely} what="likely links" asked={[node]}>
-        {({ links }) => (links.length ? <LinkTable links={links} shown={(link) => link.target} /> : <p class="note">None that is not known already.</p>)}
-      </Answer>
-      <p class="note">Links that the graph does not have. Choose one to see what it rests on.</p>
+      <Loaded of={likely} what="likely links" asked={[node]}>
+        {({ links }) => (links.length ? <LinkTable links={links} shown={(link) => link.target} /> : <p class="note">No link of this type that is not known already.</p>)}
+      </Loaded>
+      <p class="note">The most probable links that are not in the graph. Choose one to explain it.</p>
     </section>
   );
 }
 
-function LinkTable({ links, shown, current }: { links: Link[]; shown: (link: Link) => Id; current?: string }) {
+function LinkTable({ links, shown, current }: { links: ScoredLink[]; shown: (link: ScoredLink) => Id; current?: string }) {
   return (
     <table class="classes">
       <tbody>
@@ -118,26 +118,26 @@ function LinkTable({ links, shown, current }: { links: Link[]; shown: (link: Lin
 }
 
 /** Links of every type between two nodes. */
-function LinksBetween({ about, source, target, current }: { about: About; source: Id; target: Id; current?: string }) {
+function LinksBetween({ about, source, target, current }: { about: ModelResponse; source: Id; target: Id; current?: string }) {
   const pairs = about.names.slice(0, MOST_TYPES).map((type) => ({ source: String(source), type, target: String(target) }));
-  const scored = useAnswer((asking) => ask<{ links: Link[] }>("v1/links", { pairs }, asking), [source, target, about.model]);
+  const scored = useResponse((options) => send<{ links: ScoredLink[] }>("v1/links", { pairs }, options), [source, target, about.model]);
   return (
     <section>
       <h3>{source} → {target}</h3>
-      <Answer of={scored} what="links" asked={[source, target]}>
+      <Loaded of={scored} what="links" asked={[source, target]}>
         {({ links }) => <LinkTable links={links} shown={(link) => link.type} current={current} />}
-      </Answer>
+      </Loaded>
     </section>
   );
 }
 
-export function PairView({ about, first, second }: { about: About; first: string; second: string }) {
-  const both = useAnswer(
-    (asking) => Promise.all([explain(about, { id: first }, asking), explain(about, { id: second }, asking), similarity(first, second, asking)]),
+export function PairView({ about, first, second }: { about: ModelResponse; first: string; second: string }) {
+  const both = useResponse(
+    (options) => Promise.all([explain(about, { id: first }, options), explain(about, { id: second }, options), similarity(first, second, options)]),
     [first, second, about.model],
   );
   return (
-    <Answer of={both} what="both nodes" asked={[first, second]}>
+    <Loaded of={both} what="both nodes" asked={[first, second]}>
       {([one, other, alike]) => {
         const colours = coloursOf([one, other]);
         const shared = inBoth(one, other);
@@ -148,7 +148,7 @@ export function PairView({ about, first, second }: { about: About; first: string
             </Heading>
             <p>
               The cosine between their representations is <strong>{alike.toFixed(3)}</strong>.{" "}
-              {shared.size ? `They look at ${shared.size} ${shared.size === 1 ? "node" : "nodes"} in common, marked\u00a0∩.` : "They look at no node in common."}{" "}
+              {shared.size ? `They have ${shared.size} ${shared.size === 1 ? "neighbour" : "neighbours"} in common, marked\u00a0∩.` : "They have no neighbours in common."}{" "}
               <a href={toPair(other.target, one.target)}>Swap sides</a>
             </p>
             {predictsLinks(about) && (
@@ -169,26 +169,26 @@ export function PairView({ about, first, second }: { about: About; first: string
           </>
         );
       }}
-    </Answer>
+    </Loaded>
   );
 }
 
-function inBoth(one: End, other: End): Set<Id> {
+function inBoth(one: NodeExplanation, other: NodeExplanation): Set<Id> {
   const ids = new Set(other.rows.map((row) => row.neighbour));
   return new Set(one.rows.map((row) => row.neighbour).filter((id) => ids.has(id)));
 }
 
-async function similarity(first: string, second: string, asking: Asking): Promise<number> {
-  const { embeddings } = await ask<Embeddings>("v1/embed", { ids: [first, second] }, asking);
+async function similarity(first: string, second: string, options: RequestOptions): Promise<number> {
+  const { embeddings } = await send<EmbedResponse>("v1/embed", { ids: [first, second] }, options);
   const product = (one: number[], other: number[]) => one.reduce((sum, value, place) => sum + value * other[place], 0);
   const [one, other] = embeddings;
   return product(one, other) / Math.sqrt(product(one, one) * product(other, other) || 1);
 }
 
-export function LinkView({ about, source, type, target }: { about: About; source: string; type: string; target: string }) {
-  const explained = useAnswer((asking) => explain(about, { source, type, target }, asking), [source, type, target, about.model]);
+export function LinkView({ about, source, type, target }: { about: ModelResponse; source: string; type: string; target: string }) {
+  const explained = useResponse((options) => explain(about, { source, type, target }, options), [source, type, target, about.model]);
   return (
-    <Answer of={explained} what="the link" asked={[source, target]}>
+    <Loaded of={explained} what="the link" asked={[source, target]}>
       {(found) => {
         const other = found.other!;
         const colours = coloursOf([found, other]);
@@ -199,7 +199,7 @@ export function LinkView({ about, source, type, target }: { about: About; source
             <Heading title={`${found.target} – ${name} → ${other.target}`}>
               <a href={toNode(found.target)}>{found.target}</a> – {name} → <a href={toNode(other.target)}>{other.target}</a>
             </Heading>
-            <p class="answer">{asPercent(found.answer!.probability)} <span class="note">that the link is there</span></p>
+            <p class="answer">{asPercent(found.answer!.probability)} <span class="note">probability of this link</span></p>
             <div class="between">
               <LinksBetween about={about} source={found.target} target={other.target} current={name} />
               <LinksBetween about={about} source={other.target} target={found.target} />
@@ -215,6 +215,6 @@ export function LinkView({ about, source, type, target }: { about: About; source
           </>
         );
       }}
-    </Answer>
+    </Loaded>
   );
 }

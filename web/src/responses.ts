@@ -1,8 +1,8 @@
-/** What the server answers, as gatas/serving/answers.py has it. */
+/** The bodies of responses, as defined in gatas/serving/responses.py. */
 
 export type Id = string | number;
 
-export interface About {
+export interface ModelResponse {
   model: string;
   gatas: string;
   task: string;
@@ -15,28 +15,28 @@ export interface About {
   limits: { max_rows: number };
 }
 
-export interface Found {
+export interface SearchResponse {
   ids: Id[];
   more: boolean;
 }
 
-export interface Link {
+export interface ScoredLink {
   source: Id;
   type: string;
   target: Id;
   probability: number;
 }
 
-export interface Nearest {
+export interface NeighboursResponse {
   method: string;
   neighbours: { id: Id; similarity: number }[];
 }
 
-export interface Embeddings {
+export interface EmbedResponse {
   embeddings: number[][];
 }
 
-export interface Part {
+export interface ContributionGroup {
   name: string;
   num_rows: number;
   probability: number;
@@ -45,7 +45,7 @@ export interface Part {
   effect: number | null;
 }
 
-export interface Row {
+export interface Contribution {
   neighbour: Id;
   path: string;
   step: number;
@@ -56,7 +56,7 @@ export interface Row {
   probability_without: number | null;
 }
 
-export interface End {
+export interface NodeExplanation {
   target: Id;
   answer: { name: string; probability: number; log_odds: number } | null;
   mode: string;
@@ -64,13 +64,13 @@ export interface End {
   num_candidates: number;
   coverage: number;
   depth_coefficients: number[];
-  depths: Part[];
-  paths: Part[];
-  rows: Row[];
+  depths: ContributionGroup[];
+  paths: ContributionGroup[];
+  rows: Contribution[];
 }
 
-export interface Explained extends End {
+export interface ExplainResponse extends NodeExplanation {
   classes: string[];
   prediction: { labels: string[]; probabilities: number[] } | null;
-  other: End | null;
+  other: NodeExplanation | null;
 }

@@ -2,20 +2,23 @@
 
 import numpy as np
 import pytest
-from gatas.inference.predict import predict
 from pydantic import BaseModel
 
 import gatas
-from gatas.inference import likeliest_targets, with_new_nodes
-from gatas.serving import answers
+from gatas.serving import app, responses
+from gatas.serving.loaded_model import LoadedModel
+from tests.inference.conftest import trained
+from tests.serving.conftest import ready
+from tests.tasks.toys import classifier, labelled_graphs
 
 DESCRIBED: dict[str, type[BaseModel]] = {
-    "/v1/embed": answers.Embeddings,
-    "/v1/predict": answers.Classes,
-    "/v1/links": answers.ScoredLinks,
-    "/v1/links/likeliest": answers.ScoredLinks,
-    "/v1/explain": answers.Explained,
-    "/v1/neighbours": answers.Nearest,
+    "/v1/embed": responses.EmbedResponse,
+    "/v1/predict": responses.PredictResponse,
+    "/v1/links": responses.LinksResponse,
+    "/v1/links/rank": responses.LinksResponse,
+    "/v1/links/likeliest": responses.LinksResponse,
+    "/v1/explain": responses.ExplainResponse,
+    "/v1/neighbours": responses.NeighboursResponse,
 }
 
 
@@ -32,39 +35,50 @@ NEW = {"ids": ["zoe", "yan"], "features": [[1, 0, 0, 0, 0], [3.5, 0, 1, 0, 0]], 
 LISTED = (["zoe", "yan"], ["a3", "zoe"])
 
 
-def test_embeddings_are_the_models_to_the_bit(camp_client, camp_model):
+def test_embeddings_are_the_models_to_the_bit(camp_client, camp_predictor):
     found = post(camp_client, "/v1/embed", ids=["a3", "a0", "a3"])
     assert found["ids"] == ["a3", "a0", "a3"]
-    np.testing.assert_array_equal(np.array(found["embeddings"], np.float32), camp_model.embed(["a3", "a0", "a3"]))
+    np.testing.assert_array_equal(np.array(found["embeddings"], np.float32), camp_predictor.embed(["a3", "a0", "a3"]))
 
 
-def test_classes_come_with_probabilities(camp_client, camp_model):
-    found, own = post(camp_client, "/v1/predict", ids=["a7", "a8"]), camp_model.predict(["a7", "a8"])
-    assert found["classes"] == ["even", "odd"] and not found["several"]
+def test_classes_come_with_probabilities(camp_client, camp_predictor):
+    found, own = post(camp_client, "/v1/predict", ids=["a7", "a8"]), camp_predictor.predict(["a7", "a8"])
+    assert found["classes"] == ["even", "odd"] and found["multi_label"] is False
     assert [row["labels"] for row in found["predictions"]] == [[label] for label in own.labels]
     assert [row["probabilities"] for row in found["predictions"]] == own.probabilities.tolist()
 
 
-def test_links_are_scored(like_client, like_model):
+def test_a_node_may_have_any_number_of_labels():
+    dataset = labelled_graphs()
+    predictor = trained(classifier(dataset), dataset).predictor
+    with ready(LoadedModel(predictor, "off")) as client:
+        found, own = post(client, "/v1/predict", ids=[0, 7, 12]), predictor.predict([0, 7, 12])
+    assert found["multi_label"] is True and found["classes"] == ["a", "b", "c"]
+    assert [row["labels"] for row in found["predictions"]] == own.labels
+    assert [row["probabilities"] for row in found["predictions"]] == own.probabilities.tolist()
+
+
+def test_links_are_scored(like_client, like_predictor):
     pairs = [{"source": 0, "type": "likes", "target": "2"}, {"source": 3, "type": "knows", "target": 4}]
     rows = post(like_client, "/v1/links", pairs=pairs)["links"]
-    assert [row["probability"] for row in rows] == like_model.predict_links([0, 3], ["likes", "knows"], [2, 4]).tolist()
+    assert [row["probability"] for row in rows] == like_predictor.predict_links([0, 3], ["likes", "knows"], [2, 4]).tolist()
     assert [(row["source"], row["type"], row["target"]) for row in rows] == [(0, "likes", 2), (3, "knows", 4)]
 
 
-def test_likeliest_links_are_not_known_yet(like_client, like_model):
-    found = post(like_client, "/v1/links/likeliest", source=0, type="likes", top=3)["links"]
-    assert found == likeliest_targets(like_model, [0], "likes", 3).table().to_pylist()
+def test_ranked_links_are_not_known_yet(like_client, like_predictor):
+    found = post(like_client, "/v1/links/rank", source=0, type="likes", top=3)
+    assert found["links"] == like_predictor.rank_links([0], "likes", 3).table().to_pylist()
+    assert post(like_client, "/v1/links/likeliest", source=0, type="likes", top=3) == found  # the name that it had before
 
 
-def test_new_nodes_come_with_the_request(camp_client, camp_model):
+def test_new_nodes_come_with_the_request(camp_client, camp_predictor):
     found = post(camp_client, "/v1/embed", new=NEW)
-    own = camp_model.embed_new(NEW["features"], LISTED, ids=NEW["ids"])
+    own = camp_predictor.embed_new(NEW["features"], LISTED, ids=NEW["ids"])
     assert found["ids"] == ["zoe", "yan"]
     np.testing.assert_array_equal(np.array(found["embeddings"], np.float32), own)
-    view = with_new_nodes(camp_model, NEW["features"], LISTED, ids=NEW["ids"])
+    extended = camp_predictor.with_new_nodes(NEW["features"], LISTED, ids=NEW["ids"])
     rows = post(camp_client, "/v1/predict", ids=["a3", "zoe"], new=NEW)["predictions"]
-    assert [row["probabilities"] for row in rows] == predict(view, ["a3", "zoe"]).probabilities.tolist()
+    assert [row["probabilities"] for row in rows] == extended.predict(["a3", "zoe"]).probabilities.tolist()
     assert post(camp_client, "/v1/predict", ids=["a3"])["predictions"][0] != rows[0]  # its new edge is gone again
 
 
@@ -72,14 +86,14 @@ def test_new_nodes_may_have_links_and_neighbours(like_client, camp_client):
     new = {"ids": [12], "edges": [{"source": 12, "type": "likes", "target": 0}]}
     row = post(like_client, "/v1/links", pairs=[{"source": 12, "type": "likes", "target": 1}], new=new)["links"][0]
     assert row["source"] == 12 and 0 < row["probability"] < 1
-    assert len(post(like_client, "/v1/links/likeliest", source=12, type="likes", top=2, new=new)["links"]) == 2
+    assert len(post(like_client, "/v1/links/rank", source=12, type="likes", top=2, new=new)["links"]) == 2
     near = post(camp_client, "/v1/neighbours", id="zoe", top=3, new=NEW)["neighbours"]
     assert len(near) == 3 and near[0]["similarity"] >= near[1]["similarity"]
 
 
-def test_new_nodes_are_explained(camp_client, camp_model, like_client):
-    view = camp_model.with_new_nodes(NEW["features"], LISTED, ids=NEW["ids"])
-    found, own = post(camp_client, "/v1/explain", id="zoe", new=NEW, top=3), view.explain("zoe")
+def test_new_nodes_are_explained(camp_client, camp_predictor, like_client):
+    extended = camp_predictor.with_new_nodes(NEW["features"], LISTED, ids=NEW["ids"])
+    found, own = post(camp_client, "/v1/explain", id="zoe", new=NEW, top=3), extended.explain("zoe")
     assert found["target"] == "zoe" and [row["neighbour"] for row in found["rows"]] == list(own.neighbour[:3])
     assert found["answer"]["log_odds"] == own.answer.log_odds
     assert found["prediction"] == post(camp_client, "/v1/predict", ids=["zoe"], new=NEW)["predictions"][0]
@@ -111,7 +125,7 @@ def test_new_nodes_may_bring_values_by_column(shop_client, shop_folder):
         ({"ids": ["z"], "values": [{**ZOE, "town": [1]}]}, "wrong_features", "column 'town' holds list"),
         ({"ids": ["z"], "values": [{**ZOE, "kind": [1]}]}, "wrong_features", "expected"),
         ({"ids": ["z"], "values": [{**ZOE, "kind": "robot"}]}, "wrong_features", "no node of training was of type 'robot'"),
-        ({"ids": ["z"], "values": [ZOE], "features": [[1] * 5]}, "invalid", "features and with values. Give one"),
+        ({"ids": ["z"], "values": [ZOE], "features": [[1] * 5]}, "invalid", "both features and values. Give one"),
         ({"ids": ["z", "y"], "values": [ZOE]}, "unusable_new_nodes", "2 ids and 1 rows"),
         ({"ids": ["z"], "values": [{"age": {"a": 1}}]}, "invalid", "new.values.0.age"),
     ],
@@ -127,8 +141,8 @@ def test_values_need_a_model_of_tables(camp_client):
     assert camp_client.get("/v1/model").json()["columns"] == []
 
 
-def test_an_explanation_has_all_that_a_page_shows(camp_client, camp_model):
-    found, own = post(camp_client, "/v1/explain", id="a5", top=4), camp_model.explain("a5")
+def test_an_explanation_has_all_that_a_page_shows(camp_client, camp_predictor):
+    found, own = post(camp_client, "/v1/explain", id="a5", top=4), camp_predictor.explain("a5")
     assert found["target"] == "a5" and found["other"] is None and len(found["rows"]) == min(4, len(own))
     assert found["answer"]["name"] == own.answer.name and found["depth_coefficients"] == own.depth_coefficients.tolist()
     assert found["prediction"] == post(camp_client, "/v1/predict", ids=["a5"])["predictions"][0]
@@ -145,8 +159,8 @@ def test_a_link_is_explained_from_both_ends(like_client):
     assert post(like_client, "/v1/explain", id=0)["answer"] is None
 
 
-def test_nearest_nodes_are_those_with_the_most_similar_vectors(camp_client, camp_model):
-    rows = camp_model.embed([f"a{node}" for node in range(30)]).astype(np.float64)
+def test_nearest_nodes_are_those_with_the_most_similar_vectors(camp_client, camp_predictor):
+    rows = camp_predictor.embed([f"a{node}" for node in range(30)]).astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     order = [f"a{node}" for node in np.argsort(-(rows @ rows[4])) if node != 4]
     found = post(camp_client, "/v1/neighbours", id="a4", top=3)
@@ -178,14 +192,10 @@ def test_the_model_describes_itself(camp_client, like_client):
     assert like_client.get("/v1/model").json()["edge_types"] == ["likes", "knows", "likes⁻¹", "knows⁻¹"]
 
 
-def test_the_page_is_shown_where_there_is_one(camp_model, tmp_path, monkeypatch):
-    from gatas.serving import app
-    from gatas.serving.served import Served
-    from tests.serving.conftest import ready
-
+def test_the_page_is_shown_where_there_is_one(camp_predictor, tmp_path, monkeypatch):
     (tmp_path / "index.html").write_text("<h1>explorer</h1>")
     monkeypatch.setattr(app, "PAGE", tmp_path)
-    with ready(Served(camp_model, "off")) as client:
+    with ready(LoadedModel(camp_predictor, "off")) as client:
         answer = client.get("/")
         assert answer.text == "<h1>explorer</h1>" and answer.headers["content-type"].startswith("text/html")
         assert client.get("/nothing.js").json()["code"] == "not_found"

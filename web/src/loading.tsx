@@ -1,29 +1,29 @@
-/** What is shown until there is an answer, or where there is none. */
+/** What is shown while a response is awaited, or when there is an error. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { toNode } from "./address";
-import { type Asking, Problem, ask, hasToken, keepToken } from "./api";
-import type { Found, Id } from "./answers";
+import { ApiError, type RequestOptions, hasToken, keepToken, send } from "./api";
+import type { Id, SearchResponse } from "./responses";
 
 const OFFERED = 8;
 
 export interface Awaited<T> {
   value?: T;
-  problem?: Problem;
+  problem?: ApiError;
   busy: boolean;
   note: string;
   again: () => void;
 }
 
-/** Asks when `keys` change. Meanwhile the answer before stays. */
-export function useAnswer<T>(question: (asking: Asking) => Promise<T>, keys: unknown[]): Awaited<T> {
+/** Send a request when `keys` change. Until its response is there, the last one stays. */
+export function useResponse<T>(request: (options: RequestOptions) => Promise<T>, keys: unknown[]): Awaited<T> {
   const [turn, setTurn] = useState(0);
-  const [state, setState] = useState<{ value?: T; problem?: Problem; busy: boolean; note: string }>({ busy: true, note: "" });
+  const [state, setState] = useState<{ value?: T; problem?: ApiError; busy: boolean; note: string }>({ busy: true, note: "" });
   useEffect(() => {
     const end = new AbortController();
     const set = (next: typeof state) => end.signal.aborted || setState(next);
     setState(({ value }) => ({ value, busy: true, note: "" }));
-    question({ signal: end.signal, waiting: (note) => end.signal.aborted || setState(({ value }) => ({ value, busy: true, note })) })
+    request({ signal: end.signal, waiting: (note) => end.signal.aborted || setState(({ value }) => ({ value, busy: true, note })) })
       .then((value) => set({ value, busy: false, note: "" }))
       .catch((error) => set({ problem: asProblem(error), busy: false, note: "" }));
     return () => end.abort();
@@ -31,32 +31,32 @@ export function useAnswer<T>(question: (asking: Asking) => Promise<T>, keys: unk
   return { ...state, again: () => setTurn(turn + 1) };
 }
 
-function asProblem(error: unknown): Problem {
-  return error instanceof Problem ? error : new Problem("page", `the page failed: ${error instanceof Error ? error.message : error}`);
+function asProblem(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError("page", `the page failed: ${error instanceof Error ? error.message : error}`);
 }
 
-interface AnswerProps<T> {
+interface LoadedProps<T> {
   of: Awaited<T>;
   what: string;
   asked?: Id[];
   children: (value: T) => ComponentChildren;
 }
 
-/** What is asked for, the wait for it, or what went wrong. */
-export function Answer<T>({ of, what, asked = [], children }: AnswerProps<T>) {
+/** A response, the wait for it, or an error. */
+export function Loaded<T>({ of, what, asked = [], children }: LoadedProps<T>) {
   if (of.problem?.code === "unauthorised") return <TokenForm again={of.again} />;
   if (of.problem?.code === "unknown_id") return <UnknownId asked={asked} />;
   if (of.problem) return <Failure problem={of.problem} again={of.again} />;
   return (
     <div class={of.busy && of.value !== undefined ? "stale" : undefined} aria-busy={of.busy}>
-      {of.busy && <p class="wait" role="status">{of.note || `Asking for ${what} …`}</p>}
+      {of.busy && <p class="wait" role="status">{of.note || `Loading ${what} …`}</p>}
       {of.value !== undefined && children(of.value)}
     </div>
   );
 }
 
-function Failure({ problem, again }: { problem: Problem; again: () => void }) {
-  const title = { gone: "The server is gone", busy: "The server is busy" }[problem.code] ?? "No answer";
+function Failure({ problem, again }: { problem: ApiError; again: () => void }) {
+  const title = { unreachable: "The server cannot be reached", busy: "The server is busy" }[problem.code] ?? "Error";
   return (
     <div class="problem" role="alert">
       <strong>{title}</strong>
@@ -83,55 +83,55 @@ function TokenForm({ again }: { again: () => void }) {
   }
   return (
     <form class="problem" onSubmit={submit}>
-      <strong>This server wants a token</strong>
+      <strong>This server requires a token</strong>
       <p role={refused ? "alert" : undefined}>
         {refused
-          ? "The token was refused. Enter the one that the server was started with."
-          : "Enter the one that it was started with. It stays in this tab, and is forgotten when the tab is closed."}
+          ? "The token was refused. Enter the token that the server was started with."
+          : "Enter the token that it was started with. It is kept in this tab only, until the tab is closed."}
       </p>
       <label>
         Token <input ref={input} type="password" autocomplete="off" required />
       </label>{" "}
-      <button type="submit">Go on</button>
+      <button type="submit">Continue</button>
     </form>
   );
 }
 
-/** Ids that begin alike are offered instead. */
+/** Suggest ids that begin like one that no node has. */
 function UnknownId({ asked }: { asked: Id[] }) {
-  const near = useAnswer((asking) => alike(asked.map(String), asking), asked);
+  const near = useResponse((options) => alike(asked.map(String), options), asked);
   return (
-    <Answer of={near} what="ids that begin alike">
+    <Loaded of={near} what="similar ids">
       {({ missing, ids }) => (
         <div class="problem" role="alert">
           <strong>No node has the id “{missing}”</strong>
-          {ids.length > 0 && <p>Perhaps one of these?</p>}
+          {ids.length > 0 && <p>Did you mean one of these?</p>}
           <ul class="ids">{ids.map((id) => <li key={id}><a href={toNode(id)}>{id}</a></li>)}</ul>
         </div>
       )}
-    </Answer>
+    </Loaded>
   );
 }
 
-/** Which of some ids is not known, and ids that are like it. */
-async function alike(asked: string[], asking: Asking): Promise<{ missing: string; ids: Id[] }> {
+/** Find which of some ids is unknown, and ids that are similar to it. */
+async function alike(asked: string[], options: RequestOptions): Promise<{ missing: string; ids: Id[] }> {
   for (const missing of asked) {
-    const { ids } = await search(missing, OFFERED, asking);
-    if (String(ids[0]) !== missing) return { missing, ids: ids.length ? ids : await beginAlike(missing, asking) };
+    const { ids } = await search(missing, OFFERED, options);
+    if (String(ids[0]) !== missing) return { missing, ids: ids.length ? ids : await beginAlike(missing, options) };
   }
   return { missing: asked.join(", "), ids: [] }; // all are known by now: another model has come
 }
 
-async function beginAlike(text: string, asking: Asking): Promise<Id[]> {
+async function beginAlike(text: string, options: RequestOptions): Promise<Id[]> {
   const length = text.length;
   const lengths = [length - 1, length - 2, Math.floor(length / 2), Math.floor(length / 4), 0].filter((size) => size >= 0);
   for (const size of lengths) {
-    const { ids } = await search(text.slice(0, size), OFFERED, asking);
+    const { ids } = await search(text.slice(0, size), OFFERED, options);
     if (ids.length) return ids;
   }
   return [];
 }
 
-export function search(text: string, limit: number, asking: Asking): Promise<Found> {
-  return ask<Found>(`v1/nodes?${new URLSearchParams({ query: text, limit: String(limit) })}`, null, asking);
+export function search(text: string, limit: number, options: RequestOptions): Promise<SearchResponse> {
+  return send<SearchResponse>(`v1/nodes?${new URLSearchParams({ query: text, limit: String(limit) })}`, null, options);
 }

@@ -1,0 +1,68 @@
+"""`LoadedModel`: a predictor that is ready to answer requests, with an index of its ids and of its nearest nodes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gatas.errors import GatasError
+from gatas.graph import Graph
+from gatas.graph.inputs import Ints
+from gatas.inference import NearestNodes, Predictor, load
+from gatas.inference.ids import ids_of
+from gatas.serving.errors import unprocessable
+
+NeighbourMethod = Literal["exact", "hnsw", "off"]
+
+
+class LoadedModel:
+    """A predictor with all that requests need, made once: ids in a hash table, and nearest nodes in an index.
+
+    Args:
+        predictor: Answers the requests.
+        neighbours: How nearest nodes are found. Any but `"off"` represents all nodes now.
+    """
+
+    def __init__(self, predictor: Predictor, neighbours: NeighbourMethod = "exact") -> None:
+        self.predictor, self.fingerprint, graph = predictor, predictor.fingerprint, predictor.dataset.graph
+        self.neighbours, self.ids = neighbours, IdIndex(graph)
+        rows = predictor.embed_indices(np.arange(1)) if neighbours == "off" else predictor.embed_all()
+        if not np.isfinite(rows).all():
+            raise GatasError("the model's representations are not finite numbers. Serve another run, or train it again.")
+        self.nearest = None if neighbours == "off" else NearestNodes(graph, rows, neighbours)
+
+
+class IdIndex:
+    """Finds nodes by id, and ids by a part of them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.ids = graph, ids_of(graph, np.arange(graph.num_nodes))
+        self.texts = self.ids.cast(pa.string())
+        graph.get_index("")  # makes the hash table
+
+    def find(self, ids: Sequence[int | str]) -> Ints:
+        """Return the indices of nodes given by id. An integer may be given as text, and text that is a number as an integer."""
+        found = [self.graph.get_index(one) for one in ids]
+        if -1 in found:
+            missing = ids[found.index(-1)]
+            raise unprocessable("unknown_id", f"no node has the id {missing!r}. Search for ids with /v1/nodes?query=TEXT.")
+        return np.array(found, np.int64)
+
+    def search(self, text: str, limit: int) -> tuple[list[Any], bool]:
+        """Return ids that equal, begin with or contain a text, in this order and in any case; and whether there are more."""
+        ranks = (
+            pc.equal(self.texts, text),
+            pc.starts_with(self.texts, text, ignore_case=True),
+            pc.match_substring(self.texts, text, ignore_case=True),
+        )
+        matches = [np.flatnonzero(mask.to_numpy(zero_copy_only=False))[: limit + 1].tolist() for mask in ranks]
+        distinct = list(dict.fromkeys(node for rank in matches for node in rank))
+        return self.ids.take(pa.array(distinct[:limit], pa.int64())).to_pylist(), len(distinct) > limit
+
+
+def load_model(run: Path, device: str = "auto", neighbours: NeighbourMethod = "exact") -> LoadedModel:
+    """Load a run folder, and prepare the transitions of all its nodes. A symbolic link is followed at this moment."""
+    return LoadedModel(load(run.resolve(), device=device).prepare(), neighbours)
