@@ -137,7 +137,7 @@ def test_others_are_of_nodes_that_such_links_join(edges):
     dataset = read_dataset(edges(shop), **LINKS, link_types="buys")
     task = LinkTask(dataset, 10)
     drawn = task.drawn_negatives(np.random.default_rng(0))
-    names = dataset.graph.node_names
+    names = dataset.graph.node_ids
     assert names is not None
     others = [pair for split in ("valid", "test") for pair in asked(dataset, split, label=0)]
     assert all(str(names[a]).startswith("c") and str(names[b]).startswith("p") for a, _, b in others)
@@ -150,7 +150,7 @@ def test_others_may_be_any_nodes_of_the_types_that_such_links_join(edges):
     nodes = edges("id,type\n" + "".join(f"c{k},customer\np{k},product\n" for k in range(40)), "nodes.csv")
     task = LinkTask(read_dataset(path, nodes, **LINKS, ratios={"train": 1, "valid": 0, "test": 0}), 10)
     targets = {
-        task.dataset.graph.name(node) for k in range(50) for node in task.drawn_negatives(np.random.default_rng(k))["target"]
+        task.dataset.graph.id_of(node) for k in range(50) for node in task.drawn_negatives(np.random.default_rng(k))["target"]
     }
     assert targets == {f"p{k}" for k in range(40)}
 
@@ -200,7 +200,7 @@ def pairs(*rows):
 
 def toy(undirected=False, **splits):
     graph = Graph.from_edges([0, 1], [1, 2], num_nodes=4, edge_type_names=["likes"], undirected=undirected)
-    return Dataset("toy", graph, None, None, splits, "link prediction", ("likes",))
+    return Dataset.for_links(graph, splits, ["likes"], name="toy")
 
 
 def test_a_link_whose_reverse_is_known_leaks_unless_links_are_directed():

@@ -1,4 +1,4 @@
-"""Ingested stores: the bytes that `Graph.save` writes, from files of any number, in little memory, after any end."""
+"""Ingested stores: the bytes that `Dataset.save` writes, from files of any number, in little memory, after any end."""
 
 import hashlib
 import importlib
@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from gatas.datasets import Dataset
 from gatas.datasets.generating import Recipe, generate_graph
 from gatas.datasets.ingest import ingest, work
 from gatas.datasets.ingest.work import working_beside
@@ -90,7 +91,7 @@ def read_and_ingested(folder, edges, people, suffix, cuts, **chosen):
     write(nodes, folder / f"nodes{suffix}")
     in_parts(edges, folder / "edges", suffix, cuts)
     in_parts(nodes, folder / "nodes", suffix, cuts[:1] if suffix == ".parquet" else ())
-    read_dataset(folder / f"edges{suffix}", folder / f"nodes{suffix}", **chosen).graph.save(folder / "read")
+    read_dataset(folder / f"edges{suffix}", folder / f"nodes{suffix}", **chosen).save(folder / "read")
     ingest(folder / "edges", folder / "nodes", out=folder / "ingested", memory=MEMORY, **chosen)
     return folder / "read", folder / "ingested"
 
@@ -130,7 +131,7 @@ def test_lists_and_categories_of_several_node_types_are_encoded_alike(tmp_path):
     chosen: dict[str, Any] = {"features": ["vector", "city", "age"]}
     one, other = read_and_ingested(tmp_path, edges, people, ".parquet", [2], **chosen)
     assert contents(one) == contents(other)
-    features = Graph.open(other).nodes.features
+    features = Dataset.open(other).features
     assert features is not None and features.shape == (6, 8)
 
 
@@ -141,7 +142,7 @@ def test_without_a_node_table_all_ids_are_nodes_in_ascending_order(tmp_path):
     ingest(tmp_path / "edges", out=tmp_path / "store", memory=MEMORY, direction="undirected")
     read = read_graph(tmp_path / "edges.parquet", undirected=True)
     graph = Graph.open(tmp_path / "store", verify=True)
-    assert [graph.name(node) for node in range(4)] == ["Z", "a", "b", "ä"]
+    assert [graph.id_of(node) for node in range(4)] == ["Z", "a", "b", "ä"]
     assert np.array_equal(graph.neighbour, read.neighbour) and graph.num_repeated == read.num_repeated == 1
 
 
@@ -351,10 +352,14 @@ def test_a_killed_ingest_goes_on_where_it_was_and_gives_the_same_bytes(tmp_path,
     assert not (tmp_path / ".killed.ingest").exists() or process.returncode
 
 
+def full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
 def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch):
     write(pa.table({"source": ["a", "b"], "target": ["b", "c"]}), tmp_path / "edges.parquet")
     with monkeypatch.context() as patch:
-        patch.setattr(Graph, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        patch.setattr(importlib.import_module(ingest.__module__), "write_store", full_disk)
         with pytest.raises(StoreError, match=r"No space left on device.* What was done so far is kept"):
             ingest(tmp_path / "edges.parquet", out=tmp_path / "out", memory=MEMORY)
 
@@ -372,7 +377,7 @@ def test_stages_that_were_damaged_are_done_again(tmp_path, monkeypatch, damage):
     write(pa.table({"source": ["a", "b"], "target": ["b", "c"]}), tmp_path / "edges.parquet")
     ingest(tmp_path / "edges.parquet", out=tmp_path / "undisturbed", memory=MEMORY)
     with monkeypatch.context() as patch:
-        patch.setattr(Graph, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        patch.setattr(importlib.import_module(ingest.__module__), "write_store", full_disk)
         with pytest.raises(StoreError):
             ingest(tmp_path / "edges.parquet", out=tmp_path / "out", memory=MEMORY)
     stored = [path for path in (tmp_path / ".out.ingest").glob("*/*") if path.stat().st_size and path.name != "facts.json"]
