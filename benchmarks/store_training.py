@@ -96,12 +96,12 @@ def ingested(given: Any) -> dict[str, Any]:
 
 
 def trained(given: Any) -> dict[str, Any]:
-    from gatas.datasets import DataConfig, open_dataset
+    from gatas.datasets import StoreData, open_dataset
     from gatas.training import Config, fit_many
 
     started = time.perf_counter()
     config = Config(
-        data=DataConfig(store=given.work / f"store-{given.nodes}"),
+        data=StoreData(store=given.work / f"store-{given.nodes}"),
         model={"num_steps": 2, "sample_size": 50, "num_heads": 4, "max_candidates": 256, "max_degree": given.max_degree},
         training={"epochs": 1},
     )

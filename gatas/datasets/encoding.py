@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import TableData
 from gatas.datasets.labels import find_column
 from gatas.datasets.node_columns import whole_or_none
 from gatas.errors import GatasWarning, GraphError
@@ -199,10 +199,10 @@ class Encoding(BaseModel, frozen=True, extra="forbid"):
 _BLANK = {"number": pa.float64(), "category": pa.string(), "list": pa.list_(pa.float64())}
 
 
-def learn_encoding(people: Table, config: DataConfig, kinds: Kinds, training: Ints | None) -> Encoding | None:
+def learn_encoding(people: Table, config: TableData, kinds: Kinds, training: Ints | None) -> Encoding | None:
     """Of the columns that settings choose, or None. Numbers are standardised over `training` nodes, or over all."""
     names = chosen_columns(people, config)
-    warn_of_unused(people, used=(*names, *(config.label or ())))
+    warn_of_unused(people, used=(*names, *(config.label_columns)))
     if not names:
         return None
     measured = np.ones(people.num_rows, np.bool_)
@@ -212,9 +212,9 @@ def learn_encoding(people: Table, config: DataConfig, kinds: Kinds, training: In
     return Encoding(types=kinds.names, missing=config.missing, columns=columns)
 
 
-def chosen_columns(people: Table, config: DataConfig) -> list[str]:
+def chosen_columns(people: Table, config: TableData) -> list[str]:
     """The columns that the settings name, in their order; without any, all numbers and lists that are left."""
-    labels = config.label or ()
+    labels = config.label_columns
     if config.features is None:
         rest = {name: values for name, values in people.others.items() if name not in labels}
         chosen = [name for name, values in rest.items() if is_number_column(values) or is_list(values.type)]
@@ -230,7 +230,7 @@ def chosen_columns(people: Table, config: DataConfig) -> list[str]:
     return chosen
 
 
-def learn_column(people: Table, name: str, config: DataConfig, kinds: Kinds, measured: Mask) -> Number | Category | Lists:
+def learn_column(people: Table, name: str, config: TableData, kinds: Kinds, measured: Mask) -> Number | Category | Lists:
     """What is learned of one column, over `measured` nodes."""
     values = _joined(find_column(people, name, "data.features"))
     if is_list(values.type):
@@ -242,7 +242,7 @@ def learn_column(people: Table, name: str, config: DataConfig, kinds: Kinds, mea
     return _learned_number(people, name, values, kinds, config, measured)
 
 
-def _learned_number(people: Table, name: str, values: Any, kinds: Kinds, config: DataConfig, measured: Mask) -> Number:
+def _learned_number(people: Table, name: str, values: Any, kinds: Kinds, config: TableData, measured: Mask) -> Number:
     """Mean and deviation are those of training nodes; of all that have a value, where no training node has one."""
     types = _types_with(people, name, values, kinds)
     numbers = _as_numbers(people, name, values)
@@ -254,7 +254,7 @@ def _learned_number(people: Table, name: str, values: Any, kinds: Kinds, config:
     return Number(name=name, types=types, mean=mean, shift=mean, scale=deviation if deviation > 0 else 1.0)
 
 
-def _learned_categories(people: Table, name: str, values: Any, kinds: Kinds, config: DataConfig) -> Category:
+def _learned_categories(people: Table, name: str, values: Any, kinds: Kinds, config: TableData) -> Category:
     texts = _as_categories(people, name, values)
     types = _types_with(people, name, texts, kinds)
     if name not in config.categorical:

@@ -4,12 +4,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import LinkTableData, NodeTableData, StoreData, TableData, data_config
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.encoding import ONE_KIND, Encoding, Kinds, learn_encoding
 from gatas.datasets.held_out import UNASKED, Links, hold_out_links, is_symmetric
@@ -17,7 +17,6 @@ from gatas.datasets.labels import Labels, read_labels
 from gatas.datasets.node_columns import splits_of
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.pair_files import asked_types, numbered_pairs, read_pair_files, table_of
-from gatas.datasets.settings import checked
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
 from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets
 from gatas.errors import GatasWarning, GraphError
@@ -25,6 +24,8 @@ from gatas.graph import Graph, NodeIds
 from gatas.graph.inputs import Floats, Ints
 from gatas.graph.reading import are_indices, codes_of, indexed_nodes, indexed_types
 from gatas.graph.tables import Table, numbers_of, warn_of_unused
+
+Tabled = TypeVar("Tabled", bound=TableData)
 
 ONE_TYPE = "link"
 """What edges are called where no column says."""
@@ -36,24 +37,27 @@ def read_dataset(edges: str | Path, nodes: str | Path | None = None, **settings:
     >>> dataset = read_dataset("edges.csv", "nodes.csv", label="topic", edge_type="kind")
     >>> dataset = read_dataset("edges.parquet", task="link prediction", link_types=["bought"])
     """
-    return read_own(checked(DataConfig, {"edges": edges, "nodes": nodes, **settings}, "data"))
+    config = data_config({"edges": edges, "nodes": nodes, **settings})
+    assert isinstance(config, NodeTableData | LinkTableData)
+    return read_tables(config)
 
 
-def read_own(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
-    """The data set that a config's files hold; those that lie in `data_dir` under their name are taken from there."""
+def read_tables(config: NodeTableData | LinkTableData, data_dir: str | Path | None = None) -> Dataset:
+    """Read the data set that a config's tables hold; files that lie in `data_dir` under their name are taken from there."""
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
-    dataset = replace((_links if config.task == "link prediction" else _classes)(files, _read(files)), origin=config)
-    if any(path is not None for path in dict(config.pairs).values()):
+    if isinstance(files, NodeTableData):
+        return replace(_classes(files, _read(files)), origin=config)
+    dataset = replace(_links(files, _read(files)), origin=config)
+    if any(path is not None for path in dict(files.pairs).values()):
         dataset.check_leaks()  # of links that we held out ourselves, none can
     return dataset
 
 
-def open_stored(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
-    """The data set in a store, with its labels and splits: mapped, so that rows are read when they are asked for."""
+def open_stored(config: StoreData, data_dir: str | Path | None = None) -> Dataset:
+    """Open the data set in a store, with its labels and splits: mapped, so that rows are read when they are asked for."""
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
-    assert files.store is not None
     return replace(Dataset.open(files.store), name=config.name, origin=files)
 
 
@@ -79,17 +83,10 @@ class Tables:
         return self.kinds.number if self.kinds.names != ONE_KIND else None
 
 
-def _read(config: DataConfig) -> Tables:
-    links = config.task == "link prediction"
-    given = {"source": config.source, "target": config.target, "type": config.edge_type, "weight": config.weight}
-    edges = table_of(config.edges, given | ({"split": config.split} if links else {}), "edge_type")
+def _read(config: TableData) -> Tables:
+    edges = table_of(config.edges, config.edge_columns)
     warn_of_unused(edges)
-    people = None
-    if config.nodes is not None:
-        given = {"id": config.id, "type": config.node_type, "graph": config.graph}
-        if not links:
-            given |= {"split": config.split} | ({"label": _one(config.label)} if len(config.label or " ") == 1 else {})
-        people = table_of(config.nodes, given, "node_type")
+    people = None if config.nodes is None else table_of(config.nodes, config.node_columns)
     names, (source, target) = indexed_nodes(edges, people)
     types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types
@@ -99,11 +96,7 @@ def _read(config: DataConfig) -> Tables:
     return Tables(edges, people, names, source, target, types, tuple(type_names) or (ONE_TYPE,), kinds)
 
 
-def _one(names: tuple[str, ...] | None) -> str | None:
-    return names[0] if names else None
-
-
-def _graph(config: DataConfig, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
+def _graph(config: TableData, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
     """Make the graph of all edges, or of those that are kept."""
     edges = tables.edges
     rows = np.arange(len(tables.source)) if kept is None else np.flatnonzero(kept)
@@ -122,7 +115,7 @@ def _graph(config: DataConfig, tables: Tables, kept: NDArray[np.bool_] | None = 
     )
 
 
-def _with_direction(config: DataConfig, tables: Tables) -> DataConfig:
+def _with_direction(config: Tabled, tables: Tables) -> Tabled:
     """Resolve the direction `auto`: undirected where every edge is listed both ways, else inverse."""
     if config.direction != "auto":
         return config
@@ -138,7 +131,7 @@ def _nodes(tables: Tables, features: Any) -> NodeTable:
     return NodeTable(len(tables.names), features, types, names, None if graphs is None else graphs.astype(np.int32))
 
 
-def _classes(config: DataConfig, tables: Tables) -> Dataset:
+def _classes(config: NodeTableData, tables: Tables) -> Dataset:
     """Make a data set of nodes with their classes, split by a column or by ratios."""
     people = tables.people
     assert people is not None
@@ -156,7 +149,7 @@ def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
     return encoding.encoded(tables.people, tables.kinds)
 
 
-def node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
+def node_splits(config: NodeTableData, people: Table, labels: Labels) -> dict[str, Ints]:
     """Nodes with a label, by the splits that a column says or by ratios."""
     if "split" not in people.columns:
         graphs = codes_of(people, "graph")[0] if "graph" in people.columns else None
@@ -181,7 +174,7 @@ def node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, 
     return splits
 
 
-def _links(config: DataConfig, tables: Tables) -> Dataset:
+def _links(config: LinkTableData, tables: Tables) -> Dataset:
     """Make a data set of links of the types asked for, held out of the graph."""
     config = _with_direction(config, tables)
     encoding = None if tables.people is None else learn_encoding(tables.people, config, tables.kinds, None)

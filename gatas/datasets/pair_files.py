@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import ColumnMap, LinkTableData
 from gatas.datasets.held_out import Flags, Links
 from gatas.errors import GraphError
 from gatas.graph.inputs import Ints
@@ -19,9 +19,10 @@ from gatas.graph.tables import Table, ids_of, is_text_file, numbers_of, read_tab
 REQUIRED = ("source", "target", "id")
 
 
-def table_of(path: Path | None, given: Mapping[str, str | None], type_setting: str) -> Table:
-    """A file's columns under our names for them: those that are given must be there, others may be."""
-    assert path is not None
+def table_of(path: Path, given: ColumnMap) -> Table:
+    """Read a file's columns under our names for them: those that are given must be there, others may be."""
+    type_setting = "edge_type" if "source" in given else "node_type"
+    given = {"type" if name == type_setting else name: column for name, column in given.items()}
     required = [name for name in given if name in REQUIRED]
     optional = [name for name in given if name not in REQUIRED]
     names = {name: column for name, column in given.items() if column is not None}
@@ -44,7 +45,7 @@ class PairTable:
     label: Flags
 
 
-def read_pair_files(config: DataConfig, names: Any) -> dict[str, PairTable]:
+def read_pair_files(config: LinkTableData, names: Any) -> dict[str, PairTable]:
     """By split; `names` are the ids in node order."""
     files = {split: path for split, path in dict(config.pairs).items() if path is not None}
     if files and not files.keys() & {"valid", "test"}:
@@ -52,9 +53,8 @@ def read_pair_files(config: DataConfig, names: Any) -> dict[str, PairTable]:
     return {split: _read(path, config, names) for split, path in files.items()}
 
 
-def _read(path: Path, config: DataConfig, names: Any) -> PairTable:
-    given = {"source": config.source, "target": config.target, "type": config.edge_type, "label": None}
-    table = table_of(path, given, "edge_type")
+def _read(path: Path, config: LinkTableData, names: Any) -> PairTable:
+    table = table_of(path, config.pair_columns)
     if not table.num_rows:
         raise GraphError(f"{path} has no rows. Give it pairs, or leave it out of data.pairs.")
     types, type_names = codes_of(table, "type") if "type" in table.columns else (None, ())
@@ -87,7 +87,7 @@ def _labels(table: Table) -> Flags:
     return labels.astype(np.int8)
 
 
-def asked_types(config: DataConfig, of_graph: tuple[str, ...], files: Mapping[str, PairTable]) -> tuple[str, ...]:
+def asked_types(config: LinkTableData, of_graph: tuple[str, ...], files: Mapping[str, PairTable]) -> tuple[str, ...]:
     """The types asked for: those that the settings name, or that files of pairs hold, or all of the graph."""
     in_files = sorted({name for table in files.values() for name in table.edge_type_names})
     names = config.link_types or tuple(in_files) or of_graph

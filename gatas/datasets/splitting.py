@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gatas.datasets.config import DataConfig, Ratios
+from gatas.datasets.config import NodeTableData, Ratios
 from gatas.datasets.labels import Labels
 from gatas.datasets.targets import SPLITS
 from gatas.errors import GraphError
@@ -18,7 +18,7 @@ def split_nodes(labels: Labels, ratios: Ratios, seed: int) -> dict[str, Ints]:
     return {name: chosen for name, chosen in splits.items() if chosen.size}
 
 
-def splits_graphs(config: DataConfig, graphs: Ints, labels: Labels) -> bool:
+def splits_graphs(config: NodeTableData, graphs: Ints, labels: Labels) -> bool:
     """Whether ratios are of whole graphs: as settings say, or where each of several has labels and there are enough."""
     if config.split_by is not None:
         return config.split_by == "graphs"

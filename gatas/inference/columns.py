@@ -22,7 +22,7 @@ NEW = Path("new nodes")
 def read_people(model: Model, path: Path) -> Table:
     """A table of nodes: ids, types, and the columns that features are made of."""
     origin = model.origin
-    own = {} if origin is None else {"id": origin.id, "type": origin.node_type}
+    own = {} if origin is None else {"id": origin.node_columns.get("id"), "type": origin.node_columns.get("node_type")}
     return _read(path, ("id",), ("type", "graph", "label", "split"), own)
 
 
@@ -30,7 +30,7 @@ def read_links(model: Model, path: Path, optional: tuple[str, ...] = ("type", "w
     """A table of edges, or of pairs to ask for."""
     origin, own = model.origin, dict[str, str | None]()
     if origin is not None:
-        own = {"source": origin.source, "target": origin.target, "type": origin.edge_type, "weight": origin.weight}
+        own = {"type" if name == "edge_type" else name: column for name, column in origin.edge_columns.items()}
     table = _read(path, ("source", "target"), optional, own)
     warn_of_unused(table)
     return table
@@ -52,7 +52,7 @@ def _read(path: Path, required: tuple[str, ...], optional: tuple[str, ...], own:
 
 def read_ids(model: Model, path: Path) -> list[Any]:
     """The ids of a table of nodes."""
-    names = {} if model.origin is None else {"id": model.origin.id}
+    names = {} if model.origin is None else {"id": model.origin.node_columns.get("id") or "id"}
     return list(ids_of(read_table(path, ("id",), (), names, True, None), "id").to_pylist())
 
 
@@ -61,7 +61,7 @@ def features_of(model: Model, people: Table) -> Features | None:
     if model.origin is None:
         return plain_features(people, None)
     origin, encoding = model.origin, model.encoding
-    known = (*(origin.label or ()), origin.split, origin.graph, *([] if encoding is None else encoding.names))
+    known = (*origin.label_columns, *origin.node_columns.values(), *([] if encoding is None else encoding.names))
     warn_of_unused(people, used=[name for name in known if name is not None])
     return None if encoding is None else encoding.encoded(people, encoding.kinds(people))
 
@@ -92,7 +92,7 @@ def columns_of(model: Model) -> list[str]:
     """The columns that values of new nodes may have."""
     if model.encoding is None or model.origin is None:
         return []
-    kind = [] if model.encoding.types == ONE_KIND else [model.origin.node_type or "type"]
+    kind = [] if model.encoding.types == ONE_KIND else [model.origin.node_columns.get("node_type") or "type"]
     return [*kind, *model.encoding.names]
 
 
@@ -103,7 +103,7 @@ def _as_table(model: Model, rows: Any) -> Table:
     except (pa.ArrowException, TypeError, AttributeError, OverflowError, UnicodeError) as error:
         raise GraphError(f"values of new nodes do not make columns ({str(error).splitlines()[0]}).") from None
     columns = {name: given[name] for name in given.column_names}
-    kind = model.origin.node_type or "type"
+    kind = model.origin.node_columns.get("node_type") or "type"
     types = {"type": columns.pop(kind)} if kind in columns and model.encoding.types != ONE_KIND else {}
     return Table(NEW, types, {"type": kind} if types else {}, columns, len(rows))
 

@@ -18,7 +18,7 @@ from gatas.tasks.config import checked
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
-from gatas.training.config import Config, DataConfig, TrainingConfig
+from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.folder import answer_as_measured, write_run
 from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
@@ -52,7 +52,7 @@ def fit(
     `progress` shows how it gets on, on standard error. A `group` of several processes, each of which calls this with the
     same arguments, is had from `gatas.scale.processes.together`.
     """
-    data = dataset.origin or DataConfig(name=dataset.name)
+    data = dataset.origin or NamedData(name=dataset.name)
     config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
     check_fits(model, dataset)
     if not warm_start:

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from pytest import approx
 
-from gatas.datasets import DataConfig, open_dataset, read_dataset
+from gatas.datasets import open_dataset, read_dataset
+from gatas.datasets.config import data_config
 from gatas.datasets.saved import data_fingerprint
-from gatas.datasets.settings import checked
 from gatas.errors import ConfigError, GatasWarning, GraphError
 from gatas.graph.saved import graph_fingerprint
 
@@ -329,7 +329,7 @@ def test_truncated_parquet_is_refused(files):
         ({"edges": "e.csv", "ratios": {"train": 0}}, "ratios.train is 0"),
         ({"edges": "e.csv", "ratios": {"train": -1}}, "ratios.train is -1"),
         ({"edges": "e.csv", "ratios": {"vaild": 0.1}}, "there is no setting 'data.ratios.vaild'. Did you mean 'valid'"),
-        ({"edges": "e.csv", "pairs": {"tets": "t.csv"}}, "there is no setting 'data.pairs.tets'. Did you mean 'test'"),
+        ({"edges": "e.csv", "task": "link prediction", "pairs": {"tets": "t.csv"}}, "'data.pairs.tets'. Did you mean 'test'"),
         ({"edges": "e.csv", "nods": "n.csv"}, "there is no setting 'data.nods'. Did you mean 'nodes'"),
         ({"edges": "e.csv", "task": "link prediction", "split_by": "nodes"}, "split_by was given, which is not for link pred"),
         ({"edges": "e.csv", "nodes": "n.csv", "split": "s", "split_by": "nodes"}, "split and split_by were both given"),
@@ -339,5 +339,5 @@ def test_truncated_parquet_is_refused(files):
 )  # fmt: skip
 def test_settings_that_do_not_go_together_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message) as error:
-        checked(DataConfig, settings, "data")
+        data_config(settings)
     assert "\n" not in str(error.value)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import TableData
 from gatas.datasets.ingest.faults import ColumnFacts, Faults, read_weights
 from gatas.errors import GraphError
 from gatas.graph.tables import KINDS, checked_kind, present_columns, wanted_columns
@@ -34,7 +34,7 @@ def listed_files(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def edge_names(config: DataConfig) -> dict[str, str | None]:
+def edge_names(config: TableData) -> dict[str, str | None]:
     """Our columns, and what the settings call them."""
     return {"source": config.source, "target": config.target, "type": config.edge_type, "weight": config.weight}
 
@@ -44,7 +44,7 @@ def setting_name(ours: str, column: str) -> str:
     return f"data.{'edge_type' if ours == 'type' else ours}: {column}"
 
 
-def copy_file(path: Path, number: int, config: DataConfig, folder: Path) -> dict[str, Any]:
+def copy_file(path: Path, number: int, config: TableData, folder: Path) -> dict[str, Any]:
     """Copy one file's edges to `edges.parquet`; gives what was seen on the way.
 
     Weights of repeated edges are summed in the order of files and rows, so with weights every edge keeps its place.
@@ -92,7 +92,7 @@ class Batches:
             raise GraphError(f"{self.path} could not be read: {str(error).splitlines()[0]}") from error
 
 
-def open_edges(path: Path, config: DataConfig) -> tuple[dict[str, str], list[str], Batches]:
+def open_edges(path: Path, config: TableData) -> tuple[dict[str, str], list[str], Batches]:
     """The columns that a file has for us, those it has besides, and its rows."""
     given = edge_names(config)
     names = {name: column for name, column in given.items() if column is not None}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from gatas.datasets.config import DataConfig, Direction
+from gatas.datasets.config import Direction, LinkTableData, NodeTableData, TableData, data_config
 from gatas.datasets.encoding import Encoding
 from gatas.datasets.ingest.database import connected, database_memory, leave_room, parquet
 from gatas.datasets.ingest.edge_files import check_alike, copy_file, listed_files
@@ -31,7 +31,6 @@ from gatas.datasets.ingest.work import Work, fingerprints, tidied, working_besid
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.saved import node_parts, node_target_parts
-from gatas.datasets.settings import checked
 from gatas.datasets.targets import NodeTargets
 from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
 from gatas.graph import Graph, NodeIds
@@ -72,8 +71,9 @@ def ingest(
     given: dict[str, Any] = {"edges": listed[0], "nodes": nodes, **settings}
     if nodes is None:
         given["task"] = "link prediction"  # of which nothing is held out here: the graph is all that is asked for
-    config = checked(DataConfig, given, "data")
-    if nodes is not None and config.task == "link prediction":
+    config = data_config(given)
+    assert isinstance(config, TableData)
+    if nodes is not None and isinstance(config, LinkTableData):
         raise ConfigError(
             "data.task is link prediction, for which links are held out of a graph in memory (gatas train). An ingested store "
             "holds all edges, with labels of nodes: leave the task out."
@@ -107,7 +107,7 @@ class _Ingest:
         self,
         work: Work,
         connection: "duckdb.DuckDBPyConnection",
-        config: DataConfig,
+        config: TableData,
         files: list[Path],
         memory: int,
         progress: Progress,
@@ -118,7 +118,7 @@ class _Ingest:
     def parts(self, node_files: list[Path]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays and parameters of the store, with all that is large mapped from files."""
         edges, facts = self.copied()
-        people = None if not node_files else open_nodes(node_files, Path(str(self.config.nodes)), self.config)
+        people = open_nodes(node_files, self.config) if isinstance(self.config, NodeTableData) else None
         edges = self.decided(edges, facts, people)
         types_folder, types = self.types(edges)
         names, found = self.names(edges, people)
@@ -233,11 +233,12 @@ class _Ingest:
 
     def nodes(self, people: NodeFiles | None, num_nodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays and parameters of the node table and of the targets."""
-        if people is None:
+        config = self.config
+        if people is None or not isinstance(config, NodeTableData):
             return {}, {}
         self.progress("nodes", 0.0)
-        known = read_known(people, self.config)
-        folder, found = self.work.stage("features", lambda folder: write_features(people, self.config, known, folder))
+        known = read_known(people, config)
+        folder, found = self.work.stage("features", lambda folder: write_features(people, config, known, folder))
         features = mapped(folder, "features", found["array"], found["width"]) if found["width"] else None
         graphs = None if known.graph_id is None else known.graph_id.astype(np.int32)
         arrays, parameters = node_parts(NodeTable(num_nodes, features, graph_id=graphs, **known.types))

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import NodeTableData
 from gatas.datasets.encoding import (
     ONE_KIND,
     Category,
@@ -66,10 +66,10 @@ class NodeFiles:
         return {**self.table.others, **{c: self.table.columns[o] for o, c in self.table.column_names.items()}}[name].type
 
 
-def open_nodes(files: Sequence[Path], where: Path, config: DataConfig) -> NodeFiles:
+def open_nodes(files: Sequence[Path], config: NodeTableData) -> NodeFiles:
     """The columns of a node table, and how many rows it has."""
-    given = {"id": config.id, "type": config.node_type, "graph": config.graph, "split": config.split}
-    given |= {"label": config.label[0] if config.label else None} if len(config.label or " ") == 1 else {}
+    assert config.nodes is not None
+    where, given = config.nodes, {"type" if name == "node_type" else name: own for name, own in config.node_columns.items()}
     names = {name: column for name, column in given.items() if column is not None}
 
     def naming(ours: str, column: str) -> str:
@@ -156,11 +156,11 @@ class Known:
         return {"node_type": self.kinds.number, "node_type_names": self.kinds.names}
 
 
-def read_known(people: NodeFiles, config: DataConfig) -> Known:
+def read_known(people: NodeFiles, config: NodeTableData) -> Known:
     """Types, labels, splits and graphs of all nodes; labels may be absent."""
     table = people.table
     names = [column for ours, column in table.column_names.items() if ours != "id"]
-    for name in (*names, *(config.label or ())):
+    for name in (*names, *(config.label_columns)):
         table = (
             replace(people, table=table).with_column(name) if name in (*table.column_names.values(), *table.others) else table
         )
@@ -174,10 +174,10 @@ def read_known(people: NodeFiles, config: DataConfig) -> Known:
     return Known(kinds, labels, node_splits(config, table, labels), graph_id)
 
 
-def write_features(people: NodeFiles, config: DataConfig, known: Known, folder: Path) -> dict[str, Any]:
+def write_features(people: NodeFiles, config: NodeTableData, known: Known, folder: Path) -> dict[str, Any]:
     """(N, F) features, a column of the table after another; gives their width, 0 for none."""
     names = chosen_columns(people.table, config)
-    warn_of_unused(people.table, used=(*names, *(config.label or ())))
+    warn_of_unused(people.table, used=(*names, *(config.label_columns)))
     measured = np.ones(people.table.num_rows, np.bool_)
     if known.labels is not None:
         measured = np.isin(np.arange(people.table.num_rows), known.splits["train"])
@@ -214,7 +214,7 @@ def _in_batches(people: NodeFiles, name: str) -> bool:
 
 
 def _learned(
-    people: NodeFiles, name: str, config: DataConfig, kinds: Kinds, measured: NDArray[np.bool_]
+    people: NodeFiles, name: str, config: NodeTableData, kinds: Kinds, measured: NDArray[np.bool_]
 ) -> Number | Category | Lists:
     """Learn how one column becomes features."""
     if _in_batches(people, name):
@@ -222,7 +222,7 @@ def _learned(
     return learn_column(people.with_column(name), name, config, kinds, measured)
 
 
-def _encoded(people: NodeFiles, column: Number | Category | Lists, config: DataConfig, kinds: Kinds) -> Iterator[Floats]:
+def _encoded(people: NodeFiles, column: Number | Category | Lists, config: NodeTableData, kinds: Kinds) -> Iterator[Floats]:
     """Encode one column: at once, or for lists some rows at a time."""
     name = column.name
     if not _in_batches(people, name):
@@ -238,11 +238,11 @@ def _encoded(people: NodeFiles, column: Number | Category | Lists, config: DataC
         first = last
 
 
-def _encoding(column: Number | Category | Lists, config: DataConfig, kinds: Kinds) -> Encoding:
+def _encoding(column: Number | Category | Lists, config: NodeTableData, kinds: Kinds) -> Encoding:
     return Encoding(types=kinds.names, missing=config.missing, columns=(column,))
 
 
-def _learned_lists(people: NodeFiles, name: str, config: DataConfig, kinds: Kinds) -> Lists:
+def _learned_lists(people: NodeFiles, name: str, config: NodeTableData, kinds: Kinds) -> Lists:
     """How long the lists of each node type are; nodes without one are refused here, where all can be counted."""
     present, widths, first = np.zeros(people.table.num_rows, np.bool_), np.zeros(len(kinds.names), np.int64), 0
     for batch in people.batches(name, 1 << 14):
