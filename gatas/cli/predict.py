@@ -140,10 +140,10 @@ def scored(view: "View", pairs: Path, edge_type: str | None) -> "Links":
     from gatas.inference import score_pairs
     from gatas.inference.columns import read_links
 
-    table = read_links(view.model, pairs, ("type",))
-    if "type" in table.columns and edge_type is not None:
+    table = read_links(view.model, pairs, ("edge_type",))
+    if "edge_type" in table.columns and edge_type is not None:
         raise ConfigError(f"{pairs} says each link's type, and --type came too. Give one of them.")
-    types = ids_of(table, "type") if "type" in table.columns else only_type(view, edge_type)
+    types = ids_of(table, "edge_type") if "edge_type" in table.columns else only_type(view, edge_type)
     with progress_bar("links") as progress:
         return score_pairs(view, ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
 

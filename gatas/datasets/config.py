@@ -288,7 +288,8 @@ KINDS: Mapping[str, type[DataSection]] = {
 }
 """Kinds of data by tag; tags are in brackets, so that error messages can leave them out."""
 
-USUAL = {name: field for kind in (*KINDS.values(), NodeTableData) for name, field in kind.model_fields.items()}
+_SECTIONS: list[type[DataSection]] = [*KINDS.values(), NodeTableData]
+USUAL = {name: field for section in _SECTIONS for name, field in section.model_fields.items()}
 
 
 def _kind_of(given: Any) -> str:

@@ -19,9 +19,10 @@ from gatas.datasets.config import TableData
 from gatas.datasets.labels import find_column
 from gatas.datasets.node_columns import whole_or_none
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.checks import ANY_NUMBER
+from gatas.graph.column_types import is_list, is_number_column, is_text
 from gatas.graph.inputs import Floats, Ints
-from gatas.graph.reading import codes_of
-from gatas.graph.tables import ANY_NUMBER, Table, is_list, is_number_column, is_text, warn_of_unused
+from gatas.graph.tables import Table, codes_of, warn_of_unused
 
 ONE_KIND = ("",)
 """The types of nodes where no column says."""
@@ -155,12 +156,14 @@ class Encoding(BaseModel, frozen=True, extra="forbid"):
         if self.types == ONE_KIND:
             return Kinds(np.zeros(people.num_rows, np.int64), ONE_KIND)
         known = ", ".join(map(repr, self.types))
-        if "type" not in people.columns:
+        if "node_type" not in people.columns:
             raise GraphError(f"{people.path} does not say of what type nodes are; training had {known}. Add the column.")
-        codes, names = codes_of(people, "type")
+        codes, names = codes_of(people, "node_type")
         if unseen := [name for name in names if name not in self.types]:
             row = int(np.argmax(codes == names.index(unseen[0])))
-            raise GraphError(f"{people.place(row, 'type')}: no node of training was of type {unseen[0]!r}, only of {known}.")
+            raise GraphError(
+                f"{people.place(row, 'node_type')}: no node of training was of type {unseen[0]!r}, only of {known}."
+            )
         return Kinds(np.array([self.types.index(name) for name in names], np.int64)[codes], self.types)
 
     def encoded(self, people: Table, kinds: Kinds) -> Floats:

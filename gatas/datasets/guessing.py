@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from gatas.datasets.node_columns import SPLIT_NAMES
 from gatas.errors import GraphError
-from gatas.graph.tables import is_list, is_number_column, is_text, read_columns
+from gatas.graph.column_types import is_list, is_number_column, is_text
+from gatas.graph.tables import read_columns
 
 KNOWN_AS = {
     "source": ("source", "src", "from", "head", "subject", "start", "source_id", "from_id", "u"),

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from gatas.datasets.node_columns import labels_of
 from gatas.errors import GraphError
-from gatas.graph.tables import Table, is_list, is_number_column
+from gatas.graph.column_types import is_list, is_number_column
+from gatas.graph.tables import Table
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from gatas.datasets.splitting import split_nodes
 from gatas.datasets.targets import LinkTargets, NodeTargets
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
+from gatas.graph.column_types import is_list, is_number_column
 from gatas.graph.networkx import from_networkx
-from gatas.graph.tables import Table, is_list, is_number_column
+from gatas.graph.tables import Table
 
 WHERE = Path("the NetworkX graph")
 

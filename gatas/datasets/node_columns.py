@@ -11,19 +11,10 @@ from numpy.typing import NDArray
 
 from gatas.datasets.targets import SPLITS, UNLABELLED
 from gatas.errors import GraphError
+from gatas.graph.checks import Faults, IdFacts, refuse_decimals, refuse_faults
+from gatas.graph.column_types import is_list, is_number_column, is_text, is_text_file
 from gatas.graph.inputs import as_features
-from gatas.graph.tables import (
-    Table,
-    as_int64,
-    is_list,
-    is_number_column,
-    is_text,
-    is_text_file,
-    numbers_of,
-    refuse_decimals,
-    warn_of_unused,
-    whole_numbers,
-)
+from gatas.graph.tables import Table, numbers_of, warn_of_unused
 
 SPLIT_NAMES = {name: name for name in SPLITS} | {"val": "valid", "validation": "valid", "dev": "valid", "": None}
 
@@ -42,7 +33,7 @@ def labels_of(people: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
     elif pa.types.is_boolean(values.type):
         values = values.cast(pa.string())
     elif pa.types.is_integer(values.type):
-        values = as_int64(people, "label", values)
+        values = _integer_labels(people, values)
     elif pa.types.is_floating(values.type) and (numbers := whole_or_none(values)) is not None:
         values = numbers
     else:
@@ -60,9 +51,20 @@ def _text_labels(people: Table, values: Any) -> Any:
     values = pc.if_else(pc.equal(values, ""), pa.scalar(None, values.type), values)
     if not is_text_file(people.path) or values.null_count == len(values):
         return values
-    refuse_decimals(people, "label", values)
-    numbers = whole_numbers(values)
-    return values if numbers is None else numbers
+    facts = IdFacts("label", "label", text=True, from_text=True, rows=len(values))
+    facts.look_for_numbers(values, lambda row: people.place(row, "label"))
+    refuse_decimals([facts])
+    return values.cast(pa.int64()) if facts.whole else values
+
+
+def _integer_labels(people: Table, values: Any) -> Any:
+    """Return integers of any width as int64; those beyond 63 bits are refused."""
+    faults = Faults()
+    if pa.types.is_uint64(values.type):
+        large = pc.fill_null(pc.greater(values, pa.scalar(2**63 - 1, pa.uint64())), False)
+        faults.add("large", large, "{} does not fit into 63 bits", lambda row: people.place(row, "label"), values)
+    refuse_faults([faults.found])
+    return values.cast(pa.int64())
 
 
 def whole_or_none(values: Any) -> Any | None:

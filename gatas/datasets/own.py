@@ -16,14 +16,15 @@ from gatas.datasets.held_out import UNASKED, Links, hold_out_links, is_symmetric
 from gatas.datasets.labels import Labels, read_labels
 from gatas.datasets.node_columns import splits_of
 from gatas.datasets.node_table import NodeTable
-from gatas.datasets.pair_files import asked_types, numbered_pairs, read_pair_files, table_of
+from gatas.datasets.pair_files import asked_types, numbered_pairs, read_pair_files
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
 from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeIds
+from gatas.graph.columns import ColumnNames
 from gatas.graph.inputs import Floats, Ints
-from gatas.graph.reading import are_indices, codes_of, indexed_nodes, indexed_types
-from gatas.graph.tables import Table, numbers_of, warn_of_unused
+from gatas.graph.reading import are_indices, indexed_nodes, indexed_types, weights_of
+from gatas.graph.tables import Table, codes_of, read_checked, read_table, warn_of_unused
 
 Tabled = TypeVar("Tabled", bound=TableData)
 
@@ -84,15 +85,15 @@ class Tables:
 
 
 def _read(config: TableData) -> Tables:
-    edges = table_of(config.edges, config.edge_columns)
+    edges = read_checked(config.edges, ColumnNames.of_settings(config.edge_columns))
     warn_of_unused(edges)
-    people = None if config.nodes is None else table_of(config.nodes, config.node_columns)
+    people = None if config.nodes is None else read_table(config.nodes, ColumnNames.of_settings(config.node_columns))
     names, (source, target) = indexed_nodes(edges, people)
     types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types
     kinds = Kinds(np.zeros(len(names), np.int64), ONE_KIND)
-    if people is not None and "type" in people.columns:
-        kinds = Kinds(*codes_of(people, "type"))
+    if people is not None and "node_type" in people.columns:
+        kinds = Kinds(*codes_of(people, "node_type"))
     return Tables(edges, people, names, source, target, types, tuple(type_names) or (ONE_TYPE,), kinds)
 
 
@@ -100,13 +101,13 @@ def _graph(config: TableData, tables: Tables, kept: NDArray[np.bool_] | None = N
     """Make the graph of all edges, or of those that are kept."""
     edges = tables.edges
     rows = np.arange(len(tables.source)) if kept is None else np.flatnonzero(kept)
-    weight = None if "weight" not in edges.columns else numbers_of(edges, "weight", edges.columns["weight"])[rows]
+    weight = weights_of(edges)
     return Graph.from_edges(
         tables.source[rows],
         tables.target[rows],
         tables.edge_type[rows],
         num_nodes=len(tables.names),
-        weight=weight,
+        weight=None if weight is None else weight[rows],
         inverse=config.direction == "inverse",
         undirected=config.direction == "undirected",
         node_ids=None if are_indices(tables.names) else NodeIds.of(tables.names),

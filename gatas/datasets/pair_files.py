@@ -1,4 +1,4 @@
-"""Tables that a config names: edges, nodes, and pairs to ask for."""
+"""Files of pairs to ask for, beside an edge table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,33 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from gatas.datasets.config import ColumnMap, LinkTableData
+from gatas.datasets.config import LinkTableData
 from gatas.datasets.held_out import Flags, Links
 from gatas.errors import GraphError
+from gatas.graph.checks import IdFacts, are_integers, refuse_decimals
+from gatas.graph.column_types import is_text
+from gatas.graph.columns import ColumnNames
 from gatas.graph.inputs import Ints
-from gatas.graph.reading import codes_of
-from gatas.graph.tables import Table, ids_of, is_text_file, numbers_of, read_table, same_kind
-
-REQUIRED = ("source", "target", "id")
-
-
-def table_of(path: Path, given: ColumnMap) -> Table:
-    """Read a file's columns under our names for them: those that are given must be there, others may be."""
-    type_setting = "edge_type" if "source" in given else "node_type"
-    given = {"type" if name == type_setting else name: column for name, column in given.items()}
-    required = [name for name in given if name in REQUIRED]
-    optional = [name for name in given if name not in REQUIRED]
-    names = {name: column for name, column in given.items() if column is not None}
-
-    def naming(ours: str, column: str) -> str:
-        return f"data.{type_setting if ours == 'type' else ours}: {column}"
-
-    return read_table(path, required, optional, names, header=True, naming=naming)
+from gatas.graph.tables import Table, as_ids, checked_ids, codes_of, numbers_of, read_checked
 
 
 @dataclass(frozen=True)
 class PairTable:
-    """One file of pairs: nodes by number, types by name, labels."""
+    """One file of pairs: nodes by index, types by name, labels."""
 
     path: Path
     source: Ints
@@ -45,27 +31,30 @@ class PairTable:
     label: Flags
 
 
-def read_pair_files(config: LinkTableData, names: Any) -> dict[str, PairTable]:
-    """By split; `names` are the ids in node order."""
+def read_pair_files(config: LinkTableData, ids: Any) -> dict[str, PairTable]:
+    """Read the files of pairs of each split; `ids` are those of the graph, in node order."""
     files = {split: path for split, path in dict(config.pairs).items() if path is not None}
     if files and not files.keys() & {"valid", "test"}:
         raise GraphError("data.pairs has a file for training alone. Give one for valid or test, or ratios instead.")
-    return {split: _read(path, config, names) for split, path in files.items()}
+    return {split: _read(path, config, ids) for split, path in files.items()}
 
 
-def _read(path: Path, config: LinkTableData, names: Any) -> PairTable:
-    table = table_of(path, config.pair_columns)
+def _read(path: Path, config: LinkTableData, ids: Any) -> PairTable:
+    table = read_checked(path, ColumnNames.of_settings(config.pair_columns))
     if not table.num_rows:
         raise GraphError(f"{path} has no rows. Give it pairs, or leave it out of data.pairs.")
-    types, type_names = codes_of(table, "type") if "type" in table.columns else (None, ())
-    source, target = (_numbered(table, column, names) for column in ("source", "target"))
+    types, type_names = codes_of(table, "edge_type") if "edge_type" in table.columns else (None, ())
+    source, target = (_indices(table, column, ids) for column in ("source", "target"))
     return PairTable(path, source, target, types, type_names, _labels(table))
 
 
-def _numbered(table: Table, column: str, names: Any) -> Ints:
-    """Ids as node numbers."""
-    described = ["the graph's are", f"those of {table.path} are"]
-    known, values = same_kind([names, ids_of(table, column)], described, [False, is_text_file(table.path)])
+def _indices(table: Table, column: str, ids: Any) -> Ints:
+    """Return the index of each id."""
+    values, facts = checked_ids(table, column)
+    refuse_decimals([facts])
+    of_graph = IdFacts("id", text=is_text(ids), rows=len(ids))
+    integers = are_integers([("the graph's are", of_graph), (f"those of {table.path} are", facts)])
+    known, values = as_ids(ids, integers), as_ids(values, integers)
     found = pc.index_in(values, value_set=known)
     if found.null_count:
         row = pc.index(pc.is_null(found), True).as_py()

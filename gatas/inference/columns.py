@@ -12,6 +12,7 @@ from gatas.datasets.encoding import ONE_KIND
 from gatas.datasets.node_columns import features_of as plain_features
 from gatas.datasets.node_table import Features
 from gatas.errors import GraphError
+from gatas.graph.columns import IN_FILES, ColumnNames
 from gatas.graph.tables import Table, ids_of, read_table, warn_of_unused
 from gatas.tasks import Model
 
@@ -22,15 +23,13 @@ NEW = Path("new nodes")
 def read_people(model: Model, path: Path) -> Table:
     """A table of nodes: ids, types, and the columns that features are made of."""
     origin = model.origin
-    own = {} if origin is None else {"id": origin.node_columns.get("id"), "type": origin.node_columns.get("node_type")}
-    return _read(path, ("id",), ("type", "graph", "label", "split"), own)
+    own = {} if origin is None else {name: origin.node_columns.get(name) for name in ("id", "node_type")}
+    return _read(path, ("id",), ("node_type", "graph", "label", "split"), own)
 
 
-def read_links(model: Model, path: Path, optional: tuple[str, ...] = ("type", "weight")) -> Table:
+def read_links(model: Model, path: Path, optional: tuple[str, ...] = ("edge_type", "weight")) -> Table:
     """A table of edges, or of pairs to ask for."""
-    origin, own = model.origin, dict[str, str | None]()
-    if origin is not None:
-        own = {"type" if name == "edge_type" else name: column for name, column in origin.edge_columns.items()}
+    own = {} if model.origin is None else model.origin.edge_columns
     table = _read(path, ("source", "target"), optional, own)
     warn_of_unused(table)
     return table
@@ -38,8 +37,8 @@ def read_links(model: Model, path: Path, optional: tuple[str, ...] = ("type", "w
 
 def _read(path: Path, required: tuple[str, ...], optional: tuple[str, ...], own: Mapping[str, str | None]) -> Table:
     """Columns by our names, from a file that has them under those of the run's own tables; some may be missing."""
-    names = {name: own.get(name) or name for name in (*required, *optional)}
-    table = read_table(path, required, (), {name: names[name] for name in required}, True, None)
+    names = {name: own.get(name) or IN_FILES.get(name, name) for name in (*required, *optional)}
+    table = read_table(path, ColumnNames(required, {name: names[name] for name in required}, None))
     there = {name: names[name] for name in optional if names[name] in table.others}
     return Table(
         path,
@@ -53,7 +52,7 @@ def _read(path: Path, required: tuple[str, ...], optional: tuple[str, ...], own:
 def read_ids(model: Model, path: Path) -> list[Any]:
     """The ids of a table of nodes."""
     names = {} if model.origin is None else {"id": model.origin.node_columns.get("id") or "id"}
-    return list(ids_of(read_table(path, ("id",), (), names, True, None), "id").to_pylist())
+    return list(ids_of(read_table(path, ColumnNames(("id",), names, None)), "id").to_pylist())
 
 
 def features_of(model: Model, people: Table) -> Features | None:
@@ -104,8 +103,8 @@ def _as_table(model: Model, rows: Any) -> Table:
         raise GraphError(f"values of new nodes do not make columns ({str(error).splitlines()[0]}).") from None
     columns = {name: given[name] for name in given.column_names}
     kind = model.origin.node_columns.get("node_type") or "type"
-    types = {"type": columns.pop(kind)} if kind in columns and model.encoding.types != ONE_KIND else {}
-    return Table(NEW, types, {"type": kind} if types else {}, columns, len(rows))
+    types = {"node_type": columns.pop(kind)} if kind in columns and model.encoding.types != ONE_KIND else {}
+    return Table(NEW, types, {"node_type": kind} if types else {}, columns, len(rows))
 
 
 def _filled(rows: Any) -> list[dict[str, Any]]:

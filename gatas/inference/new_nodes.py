@@ -96,7 +96,7 @@ def read_new_nodes(model: Model, nodes: Path | None, edges: Path | None, *, embe
 
 
 def _listed_edges(links: Table) -> tuple[list[Any], ...]:
-    names = ("source", "type", "target") if "type" in links.columns else ("source", "target")
+    names = ("source", "edge_type", "target") if "edge_type" in links.columns else ("source", "target")
     return tuple(ids_of(links, name).to_pylist() for name in names)
 
 

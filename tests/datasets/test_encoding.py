@@ -10,6 +10,7 @@ import pytest
 from gatas.datasets import read_dataset
 from gatas.datasets.encoding import Encoding
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.columns import ColumnNames
 from gatas.graph.tables import Table, read_table
 
 EDGES = "source,target\nann,bob\nbob,tea\ntea,cup\n"
@@ -38,7 +39,7 @@ def learned(tmp_path):
 def later(tmp_path):
     def read(content):
         (tmp_path / "later.csv").write_text(content)
-        return read_table(tmp_path / "later.csv", ("id",), ("type",), {}, True)
+        return read_table(tmp_path / "later.csv", ColumnNames(("id", "node_type")))
 
     return read
 

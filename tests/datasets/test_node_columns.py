@@ -11,8 +11,8 @@ import pytest
 from gatas.datasets.node_columns import features_of, labels_of, splits_of
 from gatas.datasets.targets import NodeTargets
 from gatas.errors import GatasWarning, GraphError
-from gatas.graph.reading import NODE_COLUMNS, codes_of
-from gatas.graph.tables import read_table
+from gatas.graph.columns import table_columns
+from gatas.graph.tables import codes_of, read_table
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def write(tmp_path):
 
 
 def table_of(path, **names):
-    return read_table(path, ("id",), NODE_COLUMNS, names, True)
+    return read_table(path, table_columns("nodes", names))
 
 
 def refused(match, path, features=None):
@@ -54,7 +54,7 @@ def refused(match, path, features=None):
         ("id,f\na,1\nb,\nc,2\n", "nodes.csv, row 2, column 'f': the value is missing"),
         ("id,f\na,1\nb,inf\nc,2\n", "nodes.csv, row 2, column 'f': the feature is inf"),
         ("id,f,g\na,1,1\nb,1,1e300\nc,2,2\n", "nodes.csv, row 2, column 'g': the feature is 1e+300"),
-        ("id,graph\na,1\nb,\nc,2\n", "nodes.csv, row 2, column 'graph': the id is ''"),
+        ("id,graph\na,1\nb,\nc,2\n", "nodes.csv, row 2, column 'graph': the graph is ''"),
     ],
 )
 def test_node_tables_that_do_not_fit_are_refused_with_the_place(write, nodes, message):
@@ -138,6 +138,8 @@ def test_graphs_are_numbered_and_node_columns_can_be_renamed(write):
     path = write("nodes.csv", "who,tissue\na,x\nb,x\nc,x\nd,y\n")
     graphs, names = codes_of(table_of(path, id="who", graph="tissue"), "graph")
     assert graphs.tolist() == [0, 0, 0, 1] and names == ("x", "y")
+    for name in ("type", "node_type"):
+        assert codes_of(table_of(path, id="who", **{name: "tissue"}), "node_type")[1] == ("x", "y")
 
 
 def test_text_columns_of_a_node_table_are_counted_and_left(write):

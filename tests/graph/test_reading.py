@@ -164,12 +164,12 @@ def test_ids_in_parquet_that_would_lose_information_are_refused(write, source, m
         ("source,Target\na,b\n", "Did you mean 'Target'?"),
         ("source,target,source\na,b,c\n", "has 2 columns named 'source'. Rename or remove all but one"),
         ("source,target,weight\na,b,1\nb,c,x\n", "row 2, column 'weight': 'x' is not a number"),
-        ("source,target,weight\na,b,1\nb,c,\n", "row 2, column 'weight': the value is missing"),
-        ("source,target,weight\na,b,1\nb,c,-1\n", "edges.csv, row 2: weight is -1.0"),
-        ("source,target,weight\na,b,inf\n", "edges.csv, row 1: weight is inf"),
-        ("source,target,weight\na,b,nan\n", "edges.csv, row 1: weight is nan"),
+        ("source,target,weight\na,b,1\nb,c,\n", "row 2, column 'weight': the weight is missing"),
+        ("source,target,weight\na,b,1\nb,c,-1\n", "edges.csv, row 2, column 'weight': weight is -1.0"),
+        ("source,target,weight\na,b,inf\n", "edges.csv, row 1, column 'weight': weight is inf"),
+        ("source,target,weight\na,b,nan\n", "edges.csv, row 1, column 'weight': weight is nan"),
         ("source,target,weight\na,b,true\n", "row 1, column 'weight': 'true' is not a number"),
-        ("source,target,type\na,b,x\nb,c,\n", "row 2, column 'type': the id is ''"),
+        ("source,target,type\na,b,x\nb,c,\n", "row 2, column 'type': the type is ''"),
     ],
 )
 def test_text_files_that_cannot_be_used_are_refused_with_the_place(write, content, message):
@@ -180,10 +180,10 @@ def test_text_files_that_cannot_be_used_are_refused_with_the_place(write, conten
     ("content", "message"),
     [
         ({"source": ["a"], "target": ["b"], "weight": ["1"]}, "row 1, column 'weight': '1' is string; expected numbers"),
-        ({"source": ["a"], "target": ["b"], "weight": [None]}, "row 1, column 'weight': the value is missing"),
-        ({"source": ["a", "b"], "target": ["b", "c"], "weight": [1.0, None]}, "row 2, column 'weight': the value is missing"),
-        ({"source": ["a"], "target": ["b"], "weight": [float("nan")]}, "row 1: weight is nan"),
-        ({"source": ["a"], "target": ["b"], "type": [1.5]}, "row 1, column 'type': ids are of type double"),
+        ({"source": ["a"], "target": ["b"], "weight": [None]}, "row 1, column 'weight': the weight is missing"),
+        ({"source": ["a", "b"], "target": ["b", "c"], "weight": [1.0, None]}, "row 2, column 'weight': the weight is missing"),
+        ({"source": ["a"], "target": ["b"], "weight": [float("nan")]}, "row 1, column 'weight': weight is nan"),
+        ({"source": ["a"], "target": ["b"], "type": [1.5]}, "row 1, column 'type': types are of type double"),
         ({"source": ["a"]}, "has no column 'target'"),
         (b"PAR1 and nothing more", "edges.parquet could not be read as Parquet"),
     ],
@@ -228,7 +228,12 @@ def test_columns_can_be_renamed(write):
     path = write("edges.csv", "from,to,rel,w\na,b,x,2\n")
     graph = read_graph(path, columns={"source": "from", "target": "to", "type": "rel", "weight": "w"})
     assert named(graph) == [("a", "x", "b")] and graph.weight is not None
-    refused("there is no column 'src' to name; expected some of source, target, type, weight", path, columns={"src": "from"})
+    same = read_graph(path, columns={"source": "from", "target": "to", "edge_type": "rel", "weight": "w"})
+    assert named(same) == named(graph) and same.weight is not None
+    refused("'edge_type' and 'type' were both given", path, columns={"edge_type": "rel", "type": "rel"})
+    refused(
+        "there is no column 'src' to name; expected some of source, target, edge_type, weight", path, columns={"src": "from"}
+    )
     refused("has no column 'frm'", path, columns={"source": "frm", "target": "to"})
     refused("the column 'to' was given for 'source' and for another", path, columns={"source": "to", "target": "to"})
 

@@ -26,9 +26,10 @@ from gatas.datasets.labels import Labels, read_labels
 from gatas.datasets.own import node_splits
 from gatas.errors import GraphError
 from gatas.graph.arrays import ArrayWriter, mapped
+from gatas.graph.column_types import decoded, is_list, is_text_file, plain_type
+from gatas.graph.columns import ColumnNames
 from gatas.graph.inputs import Floats
-from gatas.graph.reading import codes_of
-from gatas.graph.tables import Table, is_list, is_text_file, present_columns, read_table, wanted_columns, warn_of_unused
+from gatas.graph.tables import Table, codes_of, read_table, warn_of_unused
 
 BATCH_BYTES = 16 << 20
 
@@ -69,23 +70,15 @@ class NodeFiles:
 def open_nodes(files: Sequence[Path], config: NodeTableData) -> NodeFiles:
     """The columns of a node table, and how many rows it has."""
     assert config.nodes is not None
-    where, given = config.nodes, {"type" if name == "node_type" else name: own for name, own in config.node_columns.items()}
-    names = {name: column for name, column in given.items() if column is not None}
-
-    def naming(ours: str, column: str) -> str:
-        return f"data.{'node_type' if ours == 'type' else ours}: {column}"
-
+    where, names = config.nodes, ColumnNames.of_settings(config.node_columns)
     if any(is_text_file(file) != is_text_file(files[0]) for file in files):
         raise GraphError(f"{where} holds Parquet files and text files. Keep one kind.")
-    optional = [name for name in given if name != "id"]
     if is_text_file(files[0]):
-        tables = [read_table(file, ("id",), optional, names, True, naming) for file in files]
+        tables = [read_table(file, names) for file in files]
         return NodeFiles(files, tables[0] if len(tables) == 1 else _joined(tables, where), where)
     schema = _common_schema(files)
-    present = present_columns(
-        files[0], list(schema.names), ("id",), names, wanted_columns(("id",), optional, names), True, naming
-    )
-    empty = {name: pa.chunked_array([], _plain(schema.field(name).type)) for name in schema.names}
+    present = names.find(files[0], list(schema.names))
+    empty = {name: pa.chunked_array([], plain_type(schema.field(name).type)) for name in schema.names}
     table = Table(
         where,
         {name: empty[column] for name, column in present.items()},
@@ -133,11 +126,7 @@ def _read_column(file: Path, name: str) -> Any:
         values = pq.read_table(file, columns=[name])[name]
     except (pa.ArrowException, OSError) as error:
         raise GraphError(f"{file} could not be read as Parquet: {str(error).splitlines()[0]}") from error
-    return values.cast(_plain(values.type)) if pa.types.is_dictionary(values.type) else values
-
-
-def _plain(kind: Any) -> Any:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    return decoded(values)
 
 
 @dataclass(frozen=True)
@@ -165,8 +154,8 @@ def read_known(people: NodeFiles, config: NodeTableData) -> Known:
             replace(people, table=table).with_column(name) if name in (*table.column_names.values(), *table.others) else table
         )
     kinds = Kinds(np.zeros(table.num_rows, np.int64), ONE_KIND)
-    if "type" in table.columns:
-        kinds = Kinds(*codes_of(table, "type"))
+    if "node_type" in table.columns:
+        kinds = Kinds(*codes_of(table, "node_type"))
     graph_id = codes_of(table, "graph")[0] if "graph" in table.columns else None
     if config.label is None and "label" not in table.columns:
         return Known(kinds, None, {}, graph_id)

@@ -13,7 +13,7 @@ from typing import Any
 from gatas.errors import GraphError, StoreError
 from gatas.graph.sums import check_sums, file_sum, read_signed, signed
 
-FORMAT = 2
+FORMAT = 3
 """Of the stages; what another version has left is not gone on from."""
 
 JOB = "job"
