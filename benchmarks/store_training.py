@@ -45,10 +45,10 @@ def main() -> None:
 
 
 def generate(given: Any, nodes: int) -> None:
-    from gatas.datasets.generating import Recipe, generate_graph
+    from gatas.datasets.generating import GraphRecipe, generate_graph
 
     shares = {"train": TRAINED / nodes, "valid": MEASURED / nodes, "test": MEASURED / nodes}
-    recipe = Recipe(nodes=nodes, edges=given.degree * nodes, exponent=given.exponent, **shares)
+    recipe = GraphRecipe(nodes=nodes, edges=given.degree * nodes, exponent=given.exponent, **shares)
     if not (given.work / f"data-{nodes}").exists():
         generate_graph(given.work / f"data-{nodes}", recipe, threads=2)
 

@@ -42,7 +42,7 @@ def _listed(value: Any) -> Any:
 
 ConfigTask = Literal["node classification", "link prediction"]
 Direction = Literal["auto", "inverse", "undirected", "as given"]
-ColumnNames = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
+NameList = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
 ColumnMap = Mapping[str, str | None]
 """What a file calls our columns; None: as we do, where it has such a column."""
 
@@ -188,7 +188,7 @@ class TableData(DataSection):
     id: str = Field("id", description="column of the node table: the id that edges name")
     node_type: str | None = Field(None, description="column: a node's type; null: 'type', if there is one, or else none")
     graph: str | None = Field(None, description="column: which of several graphs; null: 'graph', if there is one")
-    features: ColumnNames = Field(None, description="columns, also as emb_*; null: all other numbers and lists; []: none")
+    features: NameList = Field(None, description="columns, also as emb_*; null: all other numbers and lists; []: none")
     categorical: tuple[str, ...] = Field((), description="feature columns of numbers that are codes; text is one anyway")
     standardise: bool = Field(True, description="numbers get mean 0 and deviation 1, over training nodes; lists stay")
     missing: Literal["refuse", "fill"] = Field("refuse", description="features with gaps; fill: with the mean, or no category")
@@ -229,7 +229,7 @@ class NodeTableData(TableData):
     """Tables of which classes of nodes are learned."""
 
     task: Literal["node classification"] = Field("node classification", description="what is predicted")
-    label: ColumnNames = Field(None, description="column of classes or of lists of them, or several of 0 and 1; null: 'label'")
+    label: NameList = Field(None, description="column of classes or of lists of them, or several of 0 and 1; null: 'label'")
     split_by: Literal["nodes", "graphs"] | None = Field(
         None, description="what ratios share out; null: whole graphs where there are several, all with labels, or else nodes"
     )
@@ -256,7 +256,7 @@ class LinkTableData(TableData):
     """Tables of which typed links are learned."""
 
     task: Literal["link prediction"] = Field("link prediction", description="what is predicted")
-    link_types: ColumnNames = Field(None, description="edge types asked for; null: all")
+    link_types: NameList = Field(None, description="edge types asked for; null: all")
     pairs: PairFiles = Field(PairFiles(), description="files of links to ask for, instead of held-out edges")
 
     @property

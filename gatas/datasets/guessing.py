@@ -27,18 +27,18 @@ KNOWN_AS = {
 FEW = 50
 """Text with no more different values is taken for a type or a category."""
 
-Columns = Mapping[str, Any]
+ColumnValues = Mapping[str, Any]
 
 
 def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a `DataConfig` for these files; those `given` are not guessed."""
     settings = {"edges": edges, "nodes": nodes, **given}
-    people = {} if nodes is None else read_columns(nodes)
-    settings |= {"id": _named("id", people)} if people and "id" not in given else {}
-    known = people.get(settings.get("id") or "")
+    node_columns = {} if nodes is None else read_columns(nodes)
+    settings |= {"id": _named("id", node_columns)} if node_columns and "id" not in given else {}
+    known = node_columns.get(settings.get("id") or "")
     settings = _guess_edges(read_columns(edges), known, settings, edges)
-    if people:
-        settings = _guess_nodes(people, settings)
+    if node_columns:
+        settings = _guess_nodes(node_columns, settings)
     labelled = bool(settings.get("label"))
     settings.setdefault("task", "node classification" if labelled else "link prediction")
     if settings["task"] == "link prediction":
@@ -48,7 +48,7 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _guess_edges(columns: Columns, known: Any, settings: dict[str, Any], path: Path) -> dict[str, Any]:
+def _guess_edges(columns: ColumnValues, known: Any, settings: dict[str, Any], path: Path) -> dict[str, Any]:
     """Ends by name, or else the first columns that hold ids of nodes, or that can."""
     if len(columns) < 2:
         raise GraphError(f"{path} has {len(columns)} columns; expected a source and a target at least.")
@@ -66,7 +66,7 @@ def _guess_edges(columns: Columns, known: Any, settings: dict[str, Any], path: P
     return settings
 
 
-def _guess_nodes(columns: Columns, settings: dict[str, Any]) -> dict[str, Any]:
+def _guess_nodes(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
     rest = {name: values for name, values in columns.items() if name != settings["id"]}
     few = {name: values for name, values in rest.items() if _is_few(values)}
     settings.setdefault("node_type", _named("node_type", {name: values for name, values in few.items() if is_text(values)}))

@@ -27,7 +27,7 @@ GIVEN_NAMES = [
     "Vera", "Wim", "Yara", "Zoe",
 ]  # fmt: skip
 
-Link = tuple[int, int]
+PersonPair = tuple[int, int]
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Families:
 
     generation: list[int] = field(default_factory=list)
     parents: list[tuple[int, int] | None] = field(default_factory=list)
-    children: dict[Link, list[int]] = field(default_factory=dict)  # by couple
+    children: dict[PersonPair, list[int]] = field(default_factory=dict)  # by couple
     spouse: dict[int, int] = field(default_factory=dict)
 
     def born(self, generation: int, parents: tuple[int, int] | None) -> int:
@@ -151,7 +151,7 @@ def _known_graph(families: Families, missing: float, generator: np.random.Genera
     )
 
 
-def _thinned(pairs: list[Link], missing: float, generator: np.random.Generator) -> list[Link]:
+def _thinned(pairs: list[PersonPair], missing: float, generator: np.random.Generator) -> list[PersonPair]:
     return [pair for pair, chance in zip(pairs, generator.random(len(pairs)), strict=True) if chance >= missing]
 
 
@@ -163,7 +163,7 @@ def _splits(families: Families, generator: np.random.Generator) -> dict[str, Pai
     rows: dict[str, list[tuple[int, int, int, int]]] = {split: [] for split in SPLITS}
     for kind, relation in enumerate(ASKED):
         true = {person: links(families, relation, person) for person in range(len(families.generation))}
-        couples: dict[Link, list[Link]] = {}
+        couples: dict[PersonPair, list[PersonPair]] = {}
         for pair in ((person, other) for person, others in true.items() for other in sorted(others)):
             couples.setdefault((min(pair), max(pair)), []).append(pair)
         order = generator.permutation(len(couples))

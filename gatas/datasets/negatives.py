@@ -37,7 +37,7 @@ Ends = tuple[Pools, Pools]
 """Sources and targets."""
 
 
-def numbered(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_nodes: int) -> Ints:
+def pair_keys(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_nodes: int) -> Ints:
     """One number for each typed pair."""
     numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
     return numbers
@@ -56,7 +56,7 @@ def draw_pairs(
 
     source, target = drawn(edge_type)
     for _ in range(ROUNDS):
-        wrong = _among(numbered(source, edge_type, target, num_nodes), known) | (source == target)
+        wrong = _among(pair_keys(source, edge_type, target, num_nodes), known) | (source == target)
         if not wrong.any():
             return source, target
         source[wrong], target[wrong] = drawn(edge_type[wrong])

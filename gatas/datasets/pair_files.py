@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from gatas.datasets.config import LinkTableData
-from gatas.datasets.held_out import Flags, Links
+from gatas.datasets.held_out import Flags, IndexedPairs
 from gatas.errors import GraphError
 from gatas.graph.checks import IdFacts, are_integers, refuse_decimals
 from gatas.graph.column_types import is_text
@@ -88,7 +88,7 @@ def asked_types(config: LinkTableData, of_graph: tuple[str, ...], files: Mapping
     return tuple(dict.fromkeys(names))
 
 
-def numbered_pairs(table: PairTable, names: tuple[str, ...], num_nodes: int) -> tuple[Links, Flags]:
+def indexed_pairs(table: PairTable, names: tuple[str, ...], num_nodes: int) -> tuple[IndexedPairs, Flags]:
     """Pairs with types as numbers among those asked for, and their labels."""
     if table.edge_type is None:
         if len(names) > 1:
@@ -100,4 +100,4 @@ def numbered_pairs(table: PairTable, names: tuple[str, ...], num_nodes: int) -> 
             raise GraphError(f"{table.path} has pairs of type {wrong[0]!r}, but only {', '.join(names)} are asked for. Add it "
                              "to data.link_types, or remove them.")  # fmt: skip
         kind = np.array([names.index(name) for name in table.edge_type_names], np.int64)[table.edge_type]
-    return Links(table.source, kind, table.target, num_nodes), table.label
+    return IndexedPairs(table.source, kind, table.target, num_nodes), table.label

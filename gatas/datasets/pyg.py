@@ -12,7 +12,7 @@ from torch_geometric.data import Data, HeteroData
 
 from gatas.datasets.config import Direction, Ratios
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.held_out import Given, Links, hold_out_links, is_symmetric
+from gatas.datasets.held_out import Given, IndexedPairs, hold_out_links, is_symmetric
 from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.targets import SPLITS, UNLABELLED, NodeTargets, check_labels
 from gatas.errors import GatasWarning, GraphError
@@ -226,7 +226,9 @@ def _links(data: Any, direction: Direction, link_types: Sequence[str] | None, ra
     if unknown := [one for one in asked if one not in names]:
         raise GraphError(f"{unknown[0]!r} is not an edge type of the data; it has {', '.join(map(repr, names))}.")
     kinds = np.array([asked.index(one) if one in asked else -1 for one in names])
-    listed = Links(whole.source.astype(np.int64), kinds[whole.edge_type], whole.neighbour.astype(np.int64), whole.num_nodes)
+    listed = IndexedPairs(
+        whole.source.astype(np.int64), kinds[whole.edge_type], whole.neighbour.astype(np.int64), whole.num_nodes
+    )
     given = {split: pairs for split, part in zip(SPLITS, parts, strict=False) if (pairs := _pairs(part, whole, asked))}
     nodes = node_table_of(first if isinstance(first, HeteroData) else [first])
     types = None if nodes.node_type is None else nodes.node_type.astype(np.int64)
@@ -278,7 +280,7 @@ def _pairs(data: PygData, graph: Graph, asked: tuple[str, ...]) -> Given | None:
     if not columns:
         return None
     source, types, target, label = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Links(source, types, target, graph.num_nodes), label.astype(np.int8)
+    return IndexedPairs(source, types, target, graph.num_nodes), label.astype(np.int8)
 
 
 def _pair_types(store: Any, count: int) -> Ints:

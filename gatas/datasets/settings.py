@@ -9,10 +9,10 @@ from pydantic import BaseModel, ValidationError
 
 from gatas.errors import ConfigError
 
-Model = TypeVar("Model", bound=BaseModel)
+SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 
-def checked(model: type[Model], given: Mapping[str, Any], where: str = "") -> Model:
+def checked(model: type[SectionModel], given: Mapping[str, Any], where: str = "") -> SectionModel:
     """Make a section of a config, or raise an error that names the key, what came and what was expected."""
     try:
         return model(**given)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gatas.datasets.encoding import ONE_KIND
+from gatas.datasets.encoding import UNTYPED
 from gatas.datasets.node_columns import features_of as plain_features
 from gatas.datasets.node_table import Features
 from gatas.errors import GraphError
@@ -62,7 +62,7 @@ def features_of(model: Model, people: Table) -> Features | None:
     origin, encoding = model.origin, model.encoding
     known = (*origin.label_columns, *origin.node_columns.values(), *([] if encoding is None else encoding.names))
     warn_of_unused(people, used=[name for name in known if name is not None])
-    return None if encoding is None else encoding.encoded(people, encoding.kinds(people))
+    return None if encoding is None else encoding.encoded(people, encoding.node_types(people))
 
 
 def is_raw(model: Model, features: Any) -> bool:
@@ -84,14 +84,14 @@ def encoded_rows(model: Model, rows: Any) -> NDArray[np.float32]:
     if unknown:
         known = ", ".join(map(repr, columns_of(model)))
         raise GraphError(f"a new node has a value for {unknown[0]!r}; the model was trained on {known}.")
-    return model.encoding.encoded(people, model.encoding.kinds(people))
+    return model.encoding.encoded(people, model.encoding.node_types(people))
 
 
 def columns_of(model: Model) -> list[str]:
     """The columns that values of new nodes may have."""
     if model.encoding is None or model.origin is None:
         return []
-    kind = [] if model.encoding.types == ONE_KIND else [model.origin.node_columns.get("node_type") or "type"]
+    kind = [] if model.encoding.types == UNTYPED else [model.origin.node_columns.get("node_type") or "type"]
     return [*kind, *model.encoding.names]
 
 
@@ -103,7 +103,7 @@ def _as_table(model: Model, rows: Any) -> Table:
         raise GraphError(f"values of new nodes do not make columns ({str(error).splitlines()[0]}).") from None
     columns = {name: given[name] for name in given.column_names}
     kind = model.origin.node_columns.get("node_type") or "type"
-    types = {"node_type": columns.pop(kind)} if kind in columns and model.encoding.types != ONE_KIND else {}
+    types = {"node_type": columns.pop(kind)} if kind in columns and model.encoding.types != UNTYPED else {}
     return Table(NEW, types, {"node_type": kind} if types else {}, columns, len(rows))
 
 

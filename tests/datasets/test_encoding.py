@@ -44,8 +44,8 @@ def later(tmp_path):
     return read
 
 
-def features(encoding, people):
-    return encoding.encoded(people, encoding.kinds(people))
+def features(encoding, table):
+    return encoding.encoded(table, encoding.node_types(table))
 
 
 def test_the_same_table_gets_the_same_features_to_the_bit(learned, later):
@@ -66,12 +66,12 @@ def test_lists_keep_the_places_of_their_type():
     encoding = Encoding(
         types=("a", "b"), missing="refuse", columns=({"kind": "list", "name": "v", "types": [1], "widths": [1, 2]},)
     )
-    from gatas.datasets.encoding import Kinds
+    from gatas.datasets.encoding import NodeTypes
 
-    found = encoding.encoded(table, Kinds(np.array([1, 0]), ("a", "b")))
+    found = encoding.encoded(table, NodeTypes(np.array([1, 0]), ("a", "b")))
     assert found.tolist() == [[0, 1, 2], [0, 0, 0]]
     with pytest.raises(GraphError, match="the list has 2 numbers, others of its type 1"):
-        encoding.encoded(table, Kinds(np.array([0, 0]), ("a", "b")))
+        encoding.encoded(table, NodeTypes(np.array([0, 0]), ("a", "b")))
 
 
 @pytest.mark.parametrize(

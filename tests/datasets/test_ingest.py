@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gatas.datasets import Dataset
-from gatas.datasets.generating import Recipe, generate_graph
+from gatas.datasets.generating import GraphRecipe, generate_graph
 from gatas.datasets.ingest import ingest, work
 from gatas.datasets.ingest.work import working_beside
 from gatas.datasets.own import read_dataset
@@ -309,7 +309,7 @@ def in_process(data, out, memory, limit=0):
 
 
 def generated(folder, **settings):
-    recipe = Recipe(**{"features": 4, "train": 0.01, "valid": 0.01, "test": 0.01, **settings})
+    recipe = GraphRecipe(**{"features": 4, "train": 0.01, "valid": 0.01, "test": 0.01, **settings})
     generate_graph(folder, recipe, part_rows=1 << 20)
     return folder
 

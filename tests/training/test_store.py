@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gatas.datasets import StoreData, open_dataset
-from gatas.datasets.generating import Recipe, generate_graph
+from gatas.datasets.generating import GraphRecipe, generate_graph
 from gatas.datasets.ingest import ingest
 from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GraphError, TransitionError
@@ -28,7 +28,7 @@ TRAINING = {"epochs": 2, "batch_size": 32}
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
-    generate_graph(folder / "data", Recipe(nodes=600, edges=3000, features=16, train=0.2, valid=0.1, test=0.1))
+    generate_graph(folder / "data", GraphRecipe(nodes=600, edges=3000, features=16, train=0.2, valid=0.1, test=0.1))
     ingest(folder / "data" / "edges", folder / "data" / "nodes", out=folder / "store", memory=400 << 20)
     return folder
 

@@ -243,7 +243,7 @@ class _Ingest:
             targets = node_target_parts(NodeTargets(known.labels.values, known.labels.names, known.splits))
         encoding = None
         if found["width"]:
-            learned = Encoding(types=known.kinds.names, missing=self.config.missing, columns=found["columns"])
+            learned = Encoding(types=known.node_types.names, missing=self.config.missing, columns=found["columns"])
             encoding = learned.model_dump(mode="json")
         named = {"name": self.config.name, "note": "", "encoding": encoding}
         return {**arrays, **targets[0]}, {**parameters, **targets[1], **named}
