@@ -13,7 +13,7 @@ SEED = 0
 
 
 def load() -> Dataset:
-    """Each image has edges to the 7 most alike (`alike`), and back (`alike⁻¹`); train on 100, validate on 300."""
+    """Load images with edges to the 7 most alike (`alike`), and back (`alike⁻¹`); 100 are for training, 300 for validation."""
     from sklearn.datasets import load_digits  # a second to import, which every command would wait for
 
     images = load_digits()
@@ -31,7 +31,7 @@ def load() -> Dataset:
 
 
 def _nearest(pixels: Ints) -> Ints:
-    """(n, 7) the most alike, of equal ones those that come first. Whole numbers: the same on every machine."""
+    """Return (n, 7) the most alike, of equal ones the first. Distances are whole numbers: the same on every machine."""
     squares = np.square(pixels).sum(1)
     distance = squares[:, None] + squares - 2 * pixels @ pixels.T
     np.fill_diagonal(distance, distance.max() + 1)

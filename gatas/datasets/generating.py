@@ -106,7 +106,7 @@ Make = Callable[[GraphRecipe, int], Any]
 
 
 def _write(path: Path, recipe: GraphRecipe, make: Make, first: int, last: int) -> None:
-    """Rows `first` to `last`, cut out of the blocks that they lie in."""
+    """Write rows `first` to `last`, cut out of the blocks that they lie in."""
     schema = make(recipe, 0).schema
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     with pq.ParquetWriter(path, schema, use_dictionary=repeating) as writer:
@@ -117,7 +117,7 @@ def _write(path: Path, recipe: GraphRecipe, make: Make, first: int, last: int) -
 
 
 def node_rows(recipe: GraphRecipe, block: int) -> Any:
-    """Ids, labels, splits and features of one block of nodes."""
+    """Draw ids, labels, splits and features of one block of nodes."""
     generator = recipe.generator(NODES, block)
     node = np.arange(block * BLOCK, min((block + 1) * BLOCK, recipe.nodes))
     kind = _ranks(recipe, node) % recipe.classes
@@ -133,7 +133,7 @@ def node_rows(recipe: GraphRecipe, block: int) -> Any:
 
 
 def edge_rows(recipe: GraphRecipe, block: int) -> Any:
-    """Sources, targets and types of one block of edges; those of the hub come first."""
+    """Draw sources, targets and types of one block of edges; those of the hub come first."""
     generator = recipe.generator(EDGES, block)
     count = min(BLOCK, recipe.hub + recipe.edges - block * BLOCK)
     frequency = 1.0 / np.arange(1, recipe.edge_types + 1)
@@ -156,14 +156,14 @@ def edge_rows(recipe: GraphRecipe, block: int) -> Any:
 
 
 def _powers(recipe: GraphRecipe, generator: np.random.Generator, count: int) -> Ints:
-    """Ranks by their power law: the inverse of its distribution function, at random places."""
+    """Draw ranks by their power law: the inverse of its distribution function, at random places."""
     falls = 1.0 / (recipe.exponent - 1.0)
     ranks: Ints = (recipe.nodes * generator.random(count) ** (1.0 / (1.0 - falls))).astype(np.int64)
     return ranks
 
 
 def _order(recipe: GraphRecipe) -> tuple[int, int]:
-    """A factor without a common divisor with the number of nodes, and an offset: rank · factor + offset is a permutation."""
+    """Draw a factor that has no divisor in common with the number of nodes, and an offset: rank · factor + offset permutes."""
     generator = recipe.generator(ORDER)
     factor = int(generator.integers(recipe.nodes // 3, recipe.nodes)) | 1
     while math.gcd(factor, recipe.nodes) > 1:

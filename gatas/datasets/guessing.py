@@ -31,7 +31,7 @@ ColumnValues = Mapping[str, Any]
 
 
 def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a `DataConfig` for these files; those `given` are not guessed."""
+    """Guess the settings of data for these files; those `given` are not guessed."""
     settings = {"edges": edges, "nodes": nodes, **given}
     node_columns = {} if nodes is None else read_columns(nodes)
     settings |= {"id": _named("id", node_columns)} if node_columns and "id" not in given else {}
@@ -49,7 +49,7 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
 
 
 def _guess_edges(columns: ColumnValues, known: Any, settings: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Ends by name, or else the first columns that hold ids of nodes, or that can."""
+    """Find the ends by name, or else take the first columns that hold ids of nodes, or that can."""
     if len(columns) < 2:
         raise GraphError(f"{path} has {len(columns)} columns; expected a source and a target at least.")
     able = [name for name, values in columns.items() if is_text(values) or pa.types.is_integer(values.type)]
@@ -90,7 +90,7 @@ def _used(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _named(what: str, columns: Iterable[str]) -> str | None:
-    """The column whose name is the most usual for this."""
+    """Return the column whose name is the most usual for one of ours."""
     lower = {name.lower().replace(" ", "_"): name for name in columns}
     return next((lower[name] for name in KNOWN_AS[what] if name in lower), None)
 
@@ -113,7 +113,7 @@ def _is_split(values: Any) -> bool:
 
 
 def _is_feature(values: Any) -> bool:
-    """Numbers, lists of numbers, and text that repeats."""
+    """Whether a column can be a feature: numbers, lists of numbers, and text that repeats."""
     if is_list(values.type):
         return is_number_column(values.flatten())
     if is_text(values):

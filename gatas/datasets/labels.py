@@ -25,7 +25,7 @@ class Labels:
 
 
 def read_labels(table: Table, columns: tuple[str, ...] | None) -> Labels:
-    """Labels of a node table; nodes may be without."""
+    """Read the labels of a node table; nodes may be without."""
     if columns is not None and len(columns) != 1:
         labels = _side_by_side(table, columns)
     elif "label" not in table.columns:
@@ -42,7 +42,7 @@ def read_labels(table: Table, columns: tuple[str, ...] | None) -> Labels:
 
 
 def find_column(table: Table, name: str, setting: str) -> Any:
-    """A column by the file's name for it."""
+    """Return a column by the file's name for it; `setting` is where a user named it."""
     ours = {column: table.columns[name] for name, column in table.column_names.items()}
     found = {**table.others, **ours}
     if name not in found:
@@ -53,7 +53,7 @@ def find_column(table: Table, name: str, setting: str) -> Any:
 
 
 def _lists(table: Table) -> Labels:
-    """A node without a list has no label; one with an empty list has none of the classes."""
+    """Read lists of labels: a node without a list has no label, one with an empty list has none of the classes."""
     values = table.columns["label"]
     values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     known = np.asarray(values.is_valid())
@@ -68,7 +68,7 @@ def _lists(table: Table) -> Labels:
 
 
 def _side_by_side(table: Table, columns: tuple[str, ...]) -> Labels:
-    """A column for each class."""
+    """Read a column of 0 and 1 for each class."""
     if not columns:
         raise GraphError("data.label is an empty list; expected the name of a column, or several.")
     flags = [_flags(table, name) for name in columns]
@@ -97,7 +97,7 @@ def _flags(table: Table, name: str) -> Any:
 
 
 def _check_enough(table: Table, labels: Labels) -> None:
-    """One class tells nothing apart."""
+    """Refuse labels of fewer than two classes, which tell nothing apart."""
     where = f"{table.path}, column {table.column_names.get('label', '')!r}" if "label" in table.columns else table.path
     if not labels.known.any():
         raise GraphError(f"{where}: no node has a label. Fill some in, or set data.task: link prediction.")

@@ -90,7 +90,7 @@ def open_dataset(config: DataConfig, data_dir: str | Path | None = None) -> Data
 
 
 def search_roots(root: str | Path | None) -> dict[str, Path]:
-    """Where data sets are looked for, in order."""
+    """Return where data sets are looked for, in order."""
     roots = {}
     if root is not None:
         roots["root"] = Path(root).expanduser()
@@ -101,7 +101,7 @@ def search_roots(root: str | Path | None) -> dict[str, Path]:
 
 
 def find(source: Source, roots: list[Path]) -> tuple[Layout, Path] | None:
-    """The first folder that holds the data set, and how it is laid out."""
+    """Find the first folder that holds the data set, and how it is laid out."""
     for root in roots:
         for layout in source.layouts:
             if (root / layout.folder / layout.mark).is_file():

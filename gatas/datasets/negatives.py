@@ -1,4 +1,4 @@
-"""Pairs that are no links, drawn where links could be."""
+"""Negatives: pairs of nodes without a link, drawn where links could be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Pools:
         return cls(np.concatenate([np.empty(0, np.int64), *pools]), np.cumsum(sizes) - sizes, sizes)
 
     def draw(self, edge_type: Ints, generator: np.random.Generator) -> Ints:
-        """A node for each link of these types."""
+        """Draw a node for each link of these types."""
         place = (generator.random(len(edge_type)) * self.sizes[edge_type]).astype(np.int64)
         drawn: Ints = self.nodes[self.starts[edge_type] + place]
         return drawn
@@ -38,7 +38,7 @@ Ends = tuple[Pools, Pools]
 
 
 def pair_keys(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_nodes: int) -> Ints:
-    """One number for each typed pair."""
+    """Return one number for each typed pair."""
     numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
     return numbers
 
@@ -46,7 +46,7 @@ def pair_keys(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_n
 def draw_pairs(
     edge_type: Ints, known: Ints, num_nodes: int, generator: np.random.Generator, ends: Ends | None = None
 ) -> tuple[Ints, Ints]:
-    """For each type a pair of nodes that is none of the `known` links, numbered and sorted; of any nodes, or of the ends."""
+    """Draw a negative for each type: a pair of any nodes, or of the ends, whose key is not among those `known`, sorted."""
 
     def drawn(kinds: Ints) -> tuple[Ints, Ints]:
         if ends is None:
@@ -60,11 +60,11 @@ def draw_pairs(
         if not wrong.any():
             return source, target
         source[wrong], target[wrong] = drawn(edge_type[wrong])
-    raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")
+    raise GatasError("nearly all pairs of nodes are links; there are no negatives to tell them from.")
 
 
 def _among(numbers: Ints, known: Ints) -> NDArray[np.bool_]:
-    """Which numbers are known; np.isin would sort these again for every draw."""
+    """Return which keys are known; np.isin would sort these again for every draw."""
     if not known.size:
         return np.zeros(len(numbers), np.bool_)
     found: NDArray[np.bool_] = known[np.searchsorted(known, numbers).clip(max=len(known) - 1)] == numbers

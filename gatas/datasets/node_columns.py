@@ -20,7 +20,7 @@ SPLIT_NAMES = {name: name for name in SPLITS} | {"val": "valid", "validation": "
 
 
 def labels_of(table: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
-    """Classes by name; missing, empty and -1 mean unlabelled. A list column holds several labels for each node."""
+    """Return labels and names of classes; missing, empty and -1 mean unlabelled. A list column makes them multi-label."""
     values = table.columns.get("label")
     if values is None:
         return None, ()
@@ -68,7 +68,7 @@ def _integer_labels(table: Table, values: Any) -> Any:
 
 
 def whole_or_none(values: Any) -> Any | None:
-    """Floats as int64 if all are whole, as pandas writes integers with gaps; NaN is a gap too."""
+    """Return floats as int64 if all are whole, as pandas writes integers with gaps; NaN is a gap too."""
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
     try:
         return values.cast(pa.int64())
@@ -86,7 +86,7 @@ def _class_numbers(table: Table, values: Any) -> Any:
 
 
 def _label_sets(table: Table, values: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Lists of names, or lists of zeros and ones of one length."""
+    """Read lists of names, or lists of zeros and ones of one length."""
     kind, rows = values.type.value_type, values.to_pylist()
     for number, row in enumerate(rows):
         if row is None or None in row:
@@ -111,7 +111,7 @@ def _label_sets(table: Table, values: Any) -> tuple[NDArray[Any], tuple[str, ...
 
 
 def splits_of(table: Table) -> dict[str, NDArray[Any]]:
-    """Which rows are of which split, by a column of their names."""
+    """Return the rows of each split, by a column of their names."""
     values = table.columns.get("split")
     if values is None:
         return {}
@@ -131,7 +131,7 @@ def splits_of(table: Table) -> dict[str, NDArray[Any]]:
 
 
 def features_of(table: Table, path: str | Path | None) -> NDArray[np.float32] | None:
-    """From one list column, from numeric columns, or from an .npy file; never from two of them."""
+    """Read features from one list column, from numeric columns, or from an .npy file; never from two of them."""
     lists = [name for name, values in table.others.items() if pa.types.is_nested(values.type)]
     numeric = [name for name, values in table.others.items() if is_number_column(values)]
     beside = Path(path) if path is not None else _without_gz(table.path).with_suffix(".npy")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gatas.datasets.config import (
     ConfigTask,
+    DataConfig,
     Direction,
     LinkTableData,
     NodeTableData,
@@ -40,7 +41,7 @@ from gatas.graph.tables import Table, codes_of, read_checked, read_table, warn_o
 Tabled = TypeVar("Tabled", bound=TableData)
 
 ONE_TYPE = "link"
-"""What edges are called where no column says."""
+"""The name of the only edge type, where no column says of what type edges are."""
 
 
 def read_dataset(
@@ -111,8 +112,8 @@ def read_tables(config: NodeTableData | LinkTableData, data_dir: str | Path | No
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
     if isinstance(files, NodeTableData):
-        return replace(_classes(files, _read(files)), origin=config)
-    dataset = replace(_links(files, _read(files)), origin=config)
+        return _classes(files, _read(files), config)
+    dataset = _links(files, _read(files), config)
     if any(path is not None for path in dict(files.pairs).values()):
         dataset.check_leaks()  # of links that we held out ourselves, none can
     return dataset
@@ -131,7 +132,7 @@ def _looked_for(folder: Path) -> Callable[[Path], Path]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Both files, and what they say as numbers."""
+    """Both tables, with the nodes and types that edges name as indices."""
 
     edges: Table
     nodes: Table | None
@@ -151,13 +152,13 @@ def _read(config: TableData) -> Tables:
     edges = read_checked(config.edges, ColumnNames.of_settings(config.edge_columns))
     warn_of_unused(edges)
     nodes = None if config.nodes is None else read_table(config.nodes, ColumnNames.of_settings(config.node_columns))
-    names, (source, target) = indexed_nodes(edges, nodes)
+    ids, (source, target) = indexed_nodes(edges, nodes)
     types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types
-    node_types = NodeTypes(np.zeros(len(names), np.int64), UNTYPED)
+    node_types = NodeTypes(np.zeros(len(ids), np.int64), UNTYPED)
     if nodes is not None and "node_type" in nodes.columns:
         node_types = NodeTypes(*codes_of(nodes, "node_type"))
-    return Tables(edges, nodes, names, source, target, types, tuple(type_names) or (ONE_TYPE,), node_types)
+    return Tables(edges, nodes, ids, source, target, types, tuple(type_names) or (ONE_TYPE,), node_types)
 
 
 def _graph(config: TableData, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
@@ -195,16 +196,17 @@ def _nodes(tables: Tables, features: Any) -> NodeTable:
     return NodeTable(len(tables.ids), features, types, names, None if graphs is None else graphs.astype(np.int32))
 
 
-def _classes(config: NodeTableData, tables: Tables) -> Dataset:
+def _classes(config: NodeTableData, tables: Tables, origin: DataConfig) -> Dataset:
     """Make a data set of nodes with their classes, split by a column or by ratios."""
-    nodes = tables.nodes
-    assert nodes is not None
+    table = tables.nodes
+    assert table is not None
     config = _with_direction(config, tables)
-    labels = read_labels(nodes, config.label)
-    splits = node_splits(config, nodes, labels)
-    encoding = learn_encoding(nodes, config, tables.node_types, splits["train"])
+    labels = read_labels(table, config.label)
+    splits = node_splits(config, table, labels)
+    encoding = learn_encoding(table, config, tables.node_types, splits["train"])
     targets = NodeTargets(labels.values, labels.names, splits)
-    return Dataset(config.name, _graph(config, tables), targets, _nodes(tables, _encoded(encoding, tables)), encoding=encoding)
+    nodes = _nodes(tables, _encoded(encoding, tables))
+    return Dataset(config.name, _graph(config, tables), targets, nodes, origin=origin, encoding=encoding)
 
 
 def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
@@ -238,7 +240,7 @@ def node_splits(config: NodeTableData, table: Table, labels: Labels) -> dict[str
     return splits
 
 
-def _links(config: LinkTableData, tables: Tables) -> Dataset:
+def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset:
     """Make a data set of links of the types asked for, held out of the graph."""
     config = _with_direction(config, tables)
     encoding = None if tables.nodes is None else learn_encoding(tables.nodes, config, tables.node_types, None)
@@ -258,7 +260,8 @@ def _links(config: LinkTableData, tables: Tables) -> Dataset:
         where=str(tables.edges.path),
     )
     graph, nodes = _graph(config, tables, held.in_graph), _nodes(tables, _encoded(encoding, tables))
-    return Dataset(config.name, graph, LinkTargets(names, held.splits, held.ends), nodes, encoding=encoding)
+    targets = LinkTargets(names, held.splits, held.ends)
+    return Dataset(config.name, graph, targets, nodes, origin=origin, encoding=encoding)
 
 
 def _edge_splits(edges: Table) -> Ints:

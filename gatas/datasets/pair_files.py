@@ -72,12 +72,12 @@ def _labels(table: Table) -> Flags:
     usable = np.isin(labels, (0, 1))
     if not usable.all():
         row = int(np.argmin(usable))
-        raise GraphError(f"{table.place(row, 'label')}: the label is {labels[row]:g}; expected 1 for a link, 0 for none.")
+        raise GraphError(f"{table.place(row, 'label')}: the label is {labels[row]:g}; expected 1 for a link, 0 for a negative.")
     return labels.astype(np.int8)
 
 
 def asked_types(config: LinkTableData, of_graph: tuple[str, ...], files: Mapping[str, PairTable]) -> tuple[str, ...]:
-    """The types asked for: those that the settings name, or that files of pairs hold, or all of the graph."""
+    """Return the types asked for: those that the settings name, or that files of pairs hold, or all of the graph."""
     in_files = sorted({name for table in files.values() for name in table.edge_type_names})
     names = config.link_types or tuple(in_files) or of_graph
     for name in names:
@@ -89,7 +89,7 @@ def asked_types(config: LinkTableData, of_graph: tuple[str, ...], files: Mapping
 
 
 def indexed_pairs(table: PairTable, names: tuple[str, ...], num_nodes: int) -> tuple[IndexedPairs, Flags]:
-    """Pairs with types as numbers among those asked for, and their labels."""
+    """Return pairs with types as indices among those asked for, and their labels."""
     if table.edge_type is None:
         if len(names) > 1:
             raise GraphError(f"{table.path} has no column of types, while {', '.join(names)} are asked for. Add one, or name "

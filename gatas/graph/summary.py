@@ -63,7 +63,7 @@ def summarise(graph: Graph) -> Summary:
 
 
 def components(graph: Graph) -> NDArray[np.int32]:
-    """The weakly connected component of each node."""
+    """Return the weakly connected component of each node."""
     ones = np.ones(graph.num_edges, np.int8)
     adjacency = sparse.csr_array((ones, graph.neighbour, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
     component: NDArray[np.int32] = connected_components(adjacency, directed=True, connection="weak")[1]
@@ -71,7 +71,7 @@ def components(graph: Graph) -> NDArray[np.int32]:
 
 
 def _degrees(graph: Graph, source: NDArray[np.int32]) -> tuple[Degrees, ...]:
-    """One sort by type, so that thousands of types cost no more than one."""
+    """Count degrees with one sort by type, so that thousands of types cost no more than one."""
     order = np.argsort(graph.edge_type, kind="stable")
     ends = np.searchsorted(graph.edge_type[order], np.arange(1, graph.num_edge_types))
     parts = np.split(order, ends)[: graph.num_edge_types]

@@ -27,7 +27,7 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     momentum_decay: float = Field(0.004, ge=0, description="of NAdam's momentum; a large one holds it at 0.9")
     max_norm: float | None = Field(5.0, gt=0, description="gradients are clipped at this norm; null: not at all")
     l2: float = Field(0.0, ge=0, description="λ: weight of half the squared norm of all weights but q and relations")
-    negatives: Literal["once", "each epoch"] = Field("each epoch", description="how often pairs that are no links are drawn")
+    negatives: Literal["once", "each epoch"] = Field("each epoch", description="when negatives are re-sampled")
     consistency: float = Field(0.0, ge=0, description="weight of agreement between draws, on nodes without labels too; 0: none")
     consistency_draws: int = Field(2, ge=2, description="how often each node of a step is then looked at")
     consistency_nodes: int = Field(500, ge=0, description="how many nodes without labels a step then holds")

@@ -1,5 +1,6 @@
 """One reader for all tables: the same bad input gives the same message, wherever it is read."""
 
+import warnings
 from typing import Any
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 
 from gatas.datasets import read_dataset
 from gatas.datasets.ingest import ingest
-from gatas.errors import GatasError
+from gatas.errors import GatasError, GatasWarning
 from gatas.graph import read_graph
 
 NODES = {"id": [1, 2, 3], "label": ["x", "y", "x"]}
@@ -120,3 +121,28 @@ def test_a_missing_column_is_named_alike_with_what_to_do_where_it_is_read(messag
     for message in found:
         assert "edges.csv has no column 'target'; its columns are 'source', 'dest'. Name it with " in message
     assert "columns={'target': …}" in found[0] and found[1] == found[2] and "data.target: …" in found[1]
+
+
+REPORTED = (
+    "edges.csv: 1 columns were not used: 'since'.",
+    "edges.csv: the edge types 2, 7 were numbered 0 to 1 and keep their names.",
+    "1 edges have weight 0 and were dropped.",
+    "nodes.csv: 1 columns were not used: 'title'.",
+    "1 nodes of splits have no label and were left out of these.",
+    "1 classes have no training node (the first is 'green'); none can be predicted.",
+)
+
+
+@pytest.mark.parametrize("reader", ["read_dataset", "ingest"])
+def test_what_is_odd_is_reported_once_and_in_the_names_that_users_gave(tmp_path, reader):
+    (tmp_path / "edges.csv").write_text("source,target,type,weight,since\na,b,2,1,x\nb,c,7,0,y\nc,a,7,2,z\nd,a,2,1,w\n")
+    rows = "a,red,train,t1\nb,blue,train,t2\nc,green,test,t3\nd,,train,t4\n"
+    (tmp_path / "nodes.csv").write_text(f"id,label,split,title\n{rows}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if reader == "ingest":
+            ingest(tmp_path / "edges.csv", tmp_path / "nodes.csv", out=tmp_path / "out", memory=400 << 20)
+        else:
+            read_dataset(tmp_path / "edges.csv", tmp_path / "nodes.csv")
+    found = [str(one.message).removeprefix(f"{tmp_path}/") for one in caught if one.category is GatasWarning]
+    assert sorted(found) == sorted(REPORTED)
