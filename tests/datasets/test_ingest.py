@@ -281,8 +281,9 @@ def test_stages_of_other_files_are_not_gone_on_from(tmp_path):
 
 def test_a_setting_of_own_data_must_be_known(tmp_path):
     write(pa.table({"source": [1], "target": [2]}), tmp_path / "edges.parquet")
+    chosen: Any = {"direction": "backwards"}
     with pytest.raises(ConfigError, match="direction"):
-        ingest(tmp_path / "edges.parquet", out=tmp_path / "out", memory=MEMORY, direction="backwards")
+        ingest(tmp_path / "edges.parquet", out=tmp_path / "out", memory=MEMORY, **chosen)
 
 
 INGEST = """

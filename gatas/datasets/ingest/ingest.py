@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from gatas.datasets.ingest.indexing import (
     write_ids,
 )
 from gatas.datasets.ingest.node_files import NodeFiles, open_nodes, read_known, write_features
+from gatas.datasets.ingest.settings import IngestSettings
 from gatas.datasets.ingest.sorting import Order, write_csr
 from gatas.datasets.ingest.work import Work, fingerprints, tidied, working_beside
 from gatas.datasets.node_table import NodeTable
@@ -60,13 +61,22 @@ def ingest(
     memory: int = 2 << 30,
     threads: int = 2,
     progress: Progress = lambda stage, share: None,
-    **settings: Any,
+    **settings: Unpack[IngestSettings],
 ) -> None:
-    """Write a graph store from edge files (Parquet, CSV, TSV, folders of them) of any size. `settings` are `DataConfig`'s.
+    """Write a store from edge files of any size, in bounded memory.
 
     It holds the bytes that `read_dataset(...).save(out)` would write, but needs no more than `memory` bytes, whatever
     the number of edges: about 60 bytes a node, and DuckDB, which spills to disk, beside `out`. What a killed ingest has
     finished is found again by the same call.
+
+    Args:
+        edges: Edge files (Parquet, CSV, TSV, also .gz), or folders of them.
+        nodes: Node table: a file, or a folder of files. Without one, the store holds a graph alone.
+        out: The folder to write; it must not exist.
+        memory: Bytes that the process may take.
+        threads: Threads that DuckDB may use.
+        progress: Called with the stage and the share of it that is done.
+        settings: Names of columns, direction, features, labels and splits, as for `read_dataset`.
     """
     listed = [edges] if isinstance(edges, str | Path) else list(edges)
     if not listed:
