@@ -70,7 +70,7 @@ class PairFiles(BaseModel, frozen=True, extra="forbid"):
     test: Path | None = Field(None, description="to measure once")
 
 
-class DataSection(BaseModel, frozen=True, extra="forbid"):
+class DataSettings(BaseModel, frozen=True, extra="forbid"):
     """What all kinds of data have in common: a name, and files that may lie elsewhere."""
 
     files: ClassVar[tuple[str, ...]] = ()
@@ -132,7 +132,7 @@ class DataSection(BaseModel, frozen=True, extra="forbid"):
         return given
 
 
-class NamedData(DataSection):
+class NamedData(DataSettings):
     """A data set that gatas knows."""
 
     name: str = Field("digits", description="a data set that gatas knows")
@@ -149,7 +149,7 @@ class NamedData(DataSection):
         return f"{setting} belongs to own files, but there is no edge table. Give edges."
 
 
-class StoreData(DataSection):
+class StoreData(DataSettings):
     """A store that `gatas ingest` or `Dataset.save` wrote; read as it is needed."""
 
     files: ClassVar[tuple[str, ...]] = ("store", "transitions")
@@ -168,7 +168,7 @@ class StoreData(DataSection):
         return f"{setting} was given, but a store is taken as it is. Set it in gatas ingest, or leave it out."
 
 
-class TableData(DataSection):
+class TableData(DataSettings):
     """An edge table, a node table, and what their columns mean."""
 
     files: ClassVar[tuple[str, ...]] = ("edges", "nodes")
@@ -280,7 +280,7 @@ class LinkTableData(TableData):
         return self
 
 
-KINDS: Mapping[str, type[DataSection]] = {
+KINDS: Mapping[str, type[DataSettings]] = {
     "(named)": NamedData,
     "(store)": StoreData,
     "(nodes)": NodeTableData,
@@ -288,13 +288,13 @@ KINDS: Mapping[str, type[DataSection]] = {
 }
 """Kinds of data by tag; tags are in brackets, so that error messages can leave them out."""
 
-_SECTIONS: list[type[DataSection]] = [*KINDS.values(), NodeTableData]
+_SECTIONS: list[type[DataSettings]] = [*KINDS.values(), NodeTableData]
 USUAL = {name: field for section in _SECTIONS for name, field in section.model_fields.items()}
 
 
 def _kind_of(given: Any) -> str:
     """Tell which kind of data settings describe."""
-    if isinstance(given, DataSection):
+    if isinstance(given, DataSettings):
         return next(tag for tag, kind in KINDS.items() if isinstance(given, kind))
     if not isinstance(given, Mapping):
         return "(named)"

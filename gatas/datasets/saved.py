@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from gatas.datasets.dataset import Dataset
@@ -13,10 +12,9 @@ from gatas.datasets.negatives import Pools
 from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets
 from gatas.errors import GraphError, StoreError
-from gatas.graph.saved import graph_of, graph_parts
+from gatas.graph.saved import Arrays, graph_of, graph_parts
 from gatas.graph.storage import Store, fingerprint, open_store, write_store
 
-Arrays = dict[str, NDArray[Any]]
 PAIR_COLUMNS = ("source", "edge_type", "target", "label")
 POOL_COLUMNS = ("nodes", "starts", "sizes")
 
