@@ -94,7 +94,8 @@ class TableFile:
         try:
             if not self.in_text:
                 return pq.read_schema(self.path)
-            schema = self._reader(pa.csv.ConvertOptions()).schema
+            with self._reader(pa.csv.ConvertOptions()) as reader:
+                schema = reader.schema
             schema.names  # noqa: B018  # decodes them
             return schema
         except UNREADABLE as error:
