@@ -45,10 +45,10 @@ def main() -> None:
 
 
 def generate(given: Any, nodes: int) -> None:
-    from gatas.datasets.generating import Recipe, generate_graph
+    from gatas.datasets.generating import GraphRecipe, generate_graph
 
     shares = {"train": TRAINED / nodes, "valid": MEASURED / nodes, "test": MEASURED / nodes}
-    recipe = Recipe(nodes=nodes, edges=given.degree * nodes, exponent=given.exponent, **shares)
+    recipe = GraphRecipe(nodes=nodes, edges=given.degree * nodes, exponent=given.exponent, **shares)
     if not (given.work / f"data-{nodes}").exists():
         generate_graph(given.work / f"data-{nodes}", recipe, threads=2)
 
@@ -96,12 +96,12 @@ def ingested(given: Any) -> dict[str, Any]:
 
 
 def trained(given: Any) -> dict[str, Any]:
-    from gatas.datasets import DataConfig, open_dataset
+    from gatas.datasets import StoreData, open_dataset
     from gatas.training import Config, fit_many
 
     started = time.perf_counter()
     config = Config(
-        data=DataConfig(store=given.work / f"store-{given.nodes}"),
+        data=StoreData(store=given.work / f"store-{given.nodes}"),
         model={"num_steps": 2, "sample_size": 50, "num_heads": 4, "max_candidates": 256, "max_degree": given.max_degree},
         training={"epochs": 1},
     )

@@ -10,6 +10,7 @@ import pytest
 
 import gatas
 from gatas.cli import main
+from gatas.datasets import TableData
 from gatas.errors import TrainingError
 from gatas.training import load_config
 from gatas.training.evaluation import evaluate_run
@@ -53,7 +54,8 @@ def test_topics_are_learned(trained):
 
 def test_a_run_of_own_data_is_loaded_from_anywhere(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert load_config(trained / "run/config.yaml").data.edges == trained / "data/edges.csv"
+    data = load_config(trained / "run/config.yaml").data
+    assert isinstance(data, TableData) and data.edges == trained / "data/edges.csv"
     model = gatas.load(trained / "run")
     assert model.graph.id_of(0) == "costa-2000-000" and model.names == ("graphs", "language", "robotics", "vision")
     known = json.loads((trained / "run/metrics.json").read_text())

@@ -19,12 +19,12 @@ def generate(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Generate a graph with hubs, edge types and classes, in bounded memory: for tests of scale."""
-    from gatas.datasets.generating import Recipe, generate_graph
+    from gatas.datasets.generating import GraphRecipe, generate_graph
     from gatas.datasets.settings import checked, parsed_setting
     from gatas.ops.threads import available_threads
 
     given: dict[str, Any] = {"nodes": nodes, "edges": edges, "seed": seed}
-    recipe = checked(Recipe, given | dict(parsed_setting(setting) for setting in settings))
+    recipe = checked(GraphRecipe, given | dict(parsed_setting(setting) for setting in settings))
     with progress_bar("graph") as progress:
         generate_graph(out, recipe, part_rows=part_rows, threads=threads or available_threads(), progress=progress)
     size = sum(path.stat().st_size for path in out.rglob("*.parquet"))

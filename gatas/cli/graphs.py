@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from gatas.graph import Graph
 
 NodesOption = typer.Option(None, "--nodes", help="Node table: id[, graph][, label][, split][, features…].")
-ColumnOption = typer.Option([], "--column", help="Name of a column in your file, as source=from or type=relation.")
-NodeColumnOption = typer.Option([], "--node-column", help="The same for the node table, as id=name or label=class.")
+ColumnOption = typer.Option([], "--column", help="Name of a column in your file, as source=from or edge_type=relation.")
+NodeColumnOption = typer.Option([], "--node-column", help="Name of a column in your node table, as id=name or label=class.")
 HeaderOption = typer.Option(True, "--header/--no-header", help="Whether the first line names the columns.")
 InverseOption = typer.Option(False, "--inverse", help="Give every edge type an inverse type of its own.")
 UndirectedOption = typer.Option(False, "--undirected", help="Add the reverse of every edge under the same type.")

@@ -10,7 +10,7 @@ from gatas.cli.output import print_json, progress_bar, stdout
 from gatas.errors import ConfigError
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-STAGES = ("read", "ids", "numbers", "nodes", "sort", "store")
+STAGES = ("read", "ids", "indices", "nodes", "sort", "store")
 
 
 def ingest(

@@ -85,7 +85,7 @@ def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
         answer = _answer("Predict classes of nodes (c) or links (l)", default) or default
         data["task"] = TASKS.get(answer.lower()[:1], answer)
     if data["task"] == "node classification" and "label" not in data:
-        data["label"] = _answer("Column of the node table: the class", found.label[0] if found.label else None)
+        data["label"] = _answer("Column of the node table: the class", next(iter(found.label_columns), None))
     if data["task"] == "link prediction" and "link_types" not in data and data["edge_type"] is not None:
         answer = _answer("Edge types to predict, with commas between (- for all)", None)
         data["link_types"] = None if answer is None else [name.strip() for name in answer.split(",")]

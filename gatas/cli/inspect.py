@@ -75,12 +75,12 @@ def facts_of_dataset(dataset: "Dataset") -> NodeFacts:
 def facts_of_table(nodes: Path | None, columns: list[str]) -> NodeFacts:
     """Count features, classes and splits of a node table; none where there is no table."""
     from gatas.datasets.node_columns import features_of, labels_of, splits_of
-    from gatas.graph.reading import NODE_COLUMNS, codes_of
-    from gatas.graph.tables import read_table
+    from gatas.graph.columns import table_columns
+    from gatas.graph.tables import codes_of, read_table
 
     if nodes is None:
         return NodeFacts()
-    table = read_table(nodes, ("id",), NODE_COLUMNS, column_names(columns), True)
+    table = read_table(nodes, table_columns("nodes", column_names(columns)))
     features, (_, names) = features_of(table, None), labels_of(table)
     graphs = len(codes_of(table, "graph")[1]) if "graph" in table.columns else 1
     splits = {name: len(rows) for name, rows in splits_of(table).items()}

@@ -135,10 +135,10 @@ def scored(predictor: "Predictor", pairs: Path, edge_type: str | None) -> "LinkP
     from gatas.graph.tables import ids_of
     from gatas.inference.columns import read_edge_table
 
-    table = read_edge_table(predictor.dataset, pairs, ("type",))
-    if "type" in table.columns and edge_type is not None:
+    table = read_edge_table(predictor.dataset, pairs, ("edge_type",))
+    if "edge_type" in table.columns and edge_type is not None:
         raise ConfigError(f"{pairs} says each link's type, and --type came too. Give one of them.")
-    types = ids_of(table, "type") if "type" in table.columns else only_type(predictor, edge_type)
+    types = ids_of(table, "edge_type") if "edge_type" in table.columns else only_type(predictor, edge_type)
     with progress_bar("links") as progress:
         return predictor.score_links(ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
 

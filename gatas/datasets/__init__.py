@@ -1,6 +1,6 @@
 """Data sets: a graph, what is known about its nodes, and what is predicted; named data, and tables of one's own."""
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import DataConfig, LinkTableData, NamedData, NodeTableData, StoreData, TableData
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.loading import NAMES, load_dataset, open_dataset
 from gatas.datasets.node_table import NodeTable
@@ -12,10 +12,15 @@ __all__ = [
     "SPLITS",
     "DataConfig",
     "Dataset",
+    "LinkTableData",
     "LinkTargets",
+    "NamedData",
     "NodeTable",
+    "NodeTableData",
     "NodeTargets",
     "Pairs",
+    "StoreData",
+    "TableData",
     "Task",
     "load_dataset",
     "open_dataset",

@@ -1,22 +1,50 @@
-"""The `data` section of a run: a data set that is known by name, or files of one's own."""
+"""The `data` section of a run: data that is known by name, tables of one's own, or a store.
 
-from collections.abc import Callable
+`DataConfig` is one of `NamedData`, `NodeTableData`, `LinkTableData` and `StoreData`: which one, the keys `store`, `edges` and
+`task` tell. Each has the settings that it needs and refuses the others'.
+"""
+
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
-FILES = ("store", "transitions", "edges", "nodes")
-STORED = ("name", "store", "transitions")
+from gatas.datasets.settings import refuse_settings
+
+NODE_CLASSIFICATION, LINK_PREDICTION = "node classification", "link prediction"
+LINK_DATA = ("kinship", "twitter", "youtube", "youtube-lite")
+"""The data sets known by name whose task is link prediction; all others are for node classification."""
+
+ORDER = (
+    *("name", "store", "transitions", "edges", "nodes", "task", "source", "target", "edge_type", "weight", "direction"),
+    *("id", "node_type", "graph", "features", "categorical", "standardise", "missing", "label", "link_types", "split"),
+    *("ratios", "split_by", "pairs", "seed"),
+)
+"""All settings of data, in the order in which they are written."""
 
 
 def _listed(value: Any) -> Any:
-    """One name is a list of one."""
+    """Make a list of a single name."""
     return [value] if isinstance(value, str) else value
 
 
+ConfigTask = Literal["node classification", "link prediction"]
 Direction = Literal["auto", "inverse", "undirected", "as given"]
-ColumnNames = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
+NameList = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
+ColumnMap = Mapping[str, str | None]
+"""What a file calls our columns; None: as we do, where it has such a column."""
 
 
 class Ratios(BaseModel, frozen=True, extra="forbid"):
@@ -35,22 +63,119 @@ class Ratios(BaseModel, frozen=True, extra="forbid"):
 
 
 class PairFiles(BaseModel, frozen=True, extra="forbid"):
-    """Files of pairs to ask for, with the edge table's columns; a column `label` says 1 for links and 0 for others."""
+    """Files of pairs to ask for, with the edge table's columns; a column `label` says 1 for positives and 0 for negatives."""
 
     train: Path | None = Field(None, description="null: the edges of the types asked for that are in no other file")
     valid: Path | None = Field(None, description="to stop early by")
     test: Path | None = Field(None, description="to measure once")
 
 
-class DataConfig(BaseModel, frozen=True, extra="forbid"):
-    """What is learned from. Paths in a YAML file are relative to it."""
+class DataSettings(BaseModel, frozen=True, extra="forbid"):
+    """What all kinds of data have in common: a name, and files that may lie elsewhere."""
 
-    name: str = Field("digits", description="a data set that gatas knows; of own files, what results call them")
-    store: Path | None = Field(None, description="graph store with labels and splits (gatas ingest); read as it is needed")
+    files: ClassVar[tuple[str, ...]] = ()
+
+    name: str = Field("own data", description="what results call the data")
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The settings of this kind of data, in the order in which they are written."""
+        return tuple(name for name in ORDER if name in type(self).model_fields)
+
+    @property
+    def edge_columns(self) -> ColumnMap:
+        """What the edge table calls our columns; nothing where there is no table."""
+        return {}
+
+    @property
+    def node_columns(self) -> ColumnMap:
+        """What the node table calls our columns; nothing where there is no table."""
+        return {}
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns of the node table that hold labels, where settings name them."""
+        return ()
+
+    def with_files(self, found: Callable[[Path], Path]) -> Self:
+        """Return a copy whose files are where `found` says."""
+        moved = {name: found(path) for name in self.files if (path := getattr(self, name)) is not None}
+        return self.model_copy(update=moved)
+
+    def below(self, folder: Path) -> Self:
+        """Return a copy whose relative paths are taken from a folder: it holds wherever it is read."""
+        return self.with_files(lambda path: (folder / path.expanduser()).absolute())
+
+    @classmethod
+    def misplaced(cls, setting: str) -> str:
+        """Explain why a setting of other data is refused here."""
+        raise NotImplementedError
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_misplaced(cls, given: Any) -> Any:
+        """Refuse settings of other kinds of data, unless they say what is usual: older versions wrote all of them."""
+        if not isinstance(given, Mapping):
+            return given
+        others = [key for key in given if key in ORDER and key not in cls.model_fields]
+        for key in sorted(others, key=ORDER.index):
+            if not _is_usual(key, given[key]):
+                raise ValueError(cls.misplaced(key))
+        return cls._named({key: value for key, value in given.items() if key not in others})
+
+    @classmethod
+    def _named(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Name files without a name after the first of them."""
+        file = next((given.get(key) for key in cls.files), None)
+        if isinstance(file, str | Path) and given.get("name") is None:
+            return {**given, "name": Path(file).name.split(".")[0] or "own data"}
+        return given
+
+
+class NamedData(DataSettings):
+    """A data set that gatas knows."""
+
+    name: str = Field("digits", description="a data set that gatas knows")
+
+    @property
+    def task(self) -> ConfigTask:
+        """What is predicted, by the data's name."""
+        return "link prediction" if self.name in LINK_DATA else "node classification"
+
+    @classmethod
+    def misplaced(cls, setting: str) -> str:
+        if setting == "transitions":
+            return "transitions belong to a store, but there is none. Give store."
+        return f"{setting} belongs to own files, but there is no edge table. Give edges."
+
+
+class StoreData(DataSettings):
+    """A store that `gatas ingest` or `Dataset.save` wrote; read as it is needed."""
+
+    files: ClassVar[tuple[str, ...]] = ("store", "transitions")
+
+    name: str = Field("own data", description="what results call the data")
+    store: Path = Field(description="graph store with labels and splits (gatas ingest); read as it is needed")
     transitions: Path | None = Field(None, description="stored transitions of that graph; null: rows are made for each batch")
-    edges: Path | None = Field(None, description="edge table: .parquet, .csv or .tsv, also .gz; null: a known data set")
+
+    @property
+    def task(self) -> ConfigTask:
+        """What is predicted."""
+        return "node classification"
+
+    @classmethod
+    def misplaced(cls, setting: str) -> str:
+        return f"{setting} was given, but a store is taken as it is. Set it in gatas ingest, or leave it out."
+
+
+class TableData(DataSettings):
+    """An edge table, a node table, and what their columns mean."""
+
+    files: ClassVar[tuple[str, ...]] = ("edges", "nodes")
+
+    edges: Path = Field(description="edge table: .parquet, .csv or .tsv, also .gz; null: a known data set")
     nodes: Path | None = Field(None, description="node table, a row for each node; null: all nodes that edges name")
-    task: Literal["node classification", "link prediction"] = Field("node classification", description="what is predicted")
+    task: ConfigTask = Field("node classification", description="what is predicted")
     source: str = Field("source", description="column of the edge table: the id an edge starts from")
     target: str = Field("target", description="column: the id it points to")
     edge_type: str | None = Field(None, description="column: its type; null: 'type', if there is one, or else one type")
@@ -63,70 +188,146 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
     id: str = Field("id", description="column of the node table: the id that edges name")
     node_type: str | None = Field(None, description="column: a node's type; null: 'type', if there is one, or else none")
     graph: str | None = Field(None, description="column: which of several graphs; null: 'graph', if there is one")
-    features: ColumnNames = Field(None, description="columns, also as emb_*; null: all other numbers and lists; []: none")
+    features: NameList = Field(None, description="columns, also as emb_*; null: all other numbers and lists; []: none")
     categorical: tuple[str, ...] = Field((), description="feature columns of numbers that are codes; text is one anyway")
     standardise: bool = Field(True, description="numbers get mean 0 and deviation 1, over training nodes; lists stay")
     missing: Literal["refuse", "fill"] = Field("refuse", description="features with gaps; fill: with the mean, or no category")
-    label: ColumnNames = Field(None, description="column of classes or of lists of them, or several of 0 and 1; null: 'label'")
-    link_types: ColumnNames = Field(None, description="edge types asked for; null: all")
     split: str | None = Field(None, description="column of train, valid, test (of edges, for links); null: 'split', or ratios")
     ratios: Ratios = Field(Ratios(), description="shares, drawn by the seed, where no column says")
+    seed: int = Field(0, ge=0, description="of splits and of negatives")
+
+    @property
+    def edge_columns(self) -> ColumnMap:
+        return {"source": self.source, "target": self.target, "edge_type": self.edge_type, "weight": self.weight}
+
+    @property
+    def node_columns(self) -> ColumnMap:
+        return {"id": self.id, "node_type": self.node_type, "graph": self.graph}
+
+    @classmethod
+    def misplaced(cls, setting: str) -> str:
+        if setting == "transitions":
+            return "transitions belong to a store, but there is none. Give store."
+        return f"{setting} was given, which is not for {cls.model_fields['task'].default}. Set task, or leave it out."
+
+    @field_validator("task", mode="before")
+    @classmethod
+    def _check_task(cls, task: Any) -> Any:
+        if task not in (NODE_CLASSIFICATION, LINK_PREDICTION):
+            raise PydanticCustomError("literal_error", f"Input should be '{NODE_CLASSIFICATION}' or '{LINK_PREDICTION}'")
+        return task
+
+    @model_validator(mode="after")
+    def _check_node_table(self) -> Self:
+        columns = ("node_type", "graph", "features", "label")
+        if self.nodes is None and (named := [name for name in columns if getattr(self, name, None) is not None]):
+            raise ValueError(f"{named[0]} names columns of a node table, but there is none. Give nodes.")
+        return self
+
+
+class NodeTableData(TableData):
+    """Tables of which classes of nodes are learned."""
+
+    task: Literal["node classification"] = Field("node classification", description="what is predicted")
+    label: NameList = Field(None, description="column of classes or of lists of them, or several of 0 and 1; null: 'label'")
     split_by: Literal["nodes", "graphs"] | None = Field(
         None, description="what ratios share out; null: whole graphs where there are several, all with labels, or else nodes"
     )
-    pairs: PairFiles = Field(PairFiles(), description="files of links to ask for, instead of held-out edges")
-    seed: int = Field(0, ge=0, description="of splits and of pairs that are no links")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _name_files(cls, given: Any) -> Any:
-        """Files without a name are called as the edge table is."""
-        files = [given[key] for key in ("store", "edges") if given.get(key) is not None] if isinstance(given, dict) else []
-        if files and isinstance(files[0], str | Path) and given.get("name") is None:
-            return {**given, "name": Path(files[0]).name.split(".")[0] or "own data"}
-        return given
+    @property
+    def node_columns(self) -> ColumnMap:
+        label = {} if self.label is not None and len(self.label) != 1 else {"label": self.label[0] if self.label else None}
+        return {**super().node_columns, "split": self.split, **label}
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return self.label or ()
 
     @model_validator(mode="after")
-    def _check_together(self) -> "DataConfig":
-        given = [name for name in type(self).model_fields if getattr(self, name) != type(self).model_fields[name].default]
-        if self.store is not None and (others := [name for name in given if name not in STORED]):
-            raise ValueError(f"{others[0]} was given, but a store is taken as it is. Set it in gatas ingest, or leave it out.")
-        if self.store is None and self.transitions is not None:
-            raise ValueError("transitions belong to a store, but there is none. Give store.")
-        if self.store is not None:
-            return self
-        if self.edges is None and (others := [name for name in given if name != "name"]):
-            raise ValueError(f"{others[0]} belongs to own files, but there is no edge table. Give edges.")
-        wrong = {"link prediction": ("label", "split_by"), "node classification": ("link_types", "pairs")}[self.task]
-        if misplaced := [name for name in wrong if name in given]:
-            raise ValueError(f"{misplaced[0]} was given, which is not for {self.task}. Set task, or leave it out.")
-        if "pairs" in given and "split" in given:
-            raise ValueError("split and pairs were both given; held-out links come from one of them.")
-        if "split_by" in given and "split" in given:
+    def _check_together(self) -> Self:
+        if self.split_by is not None and self.split is not None:
             raise ValueError("split and split_by were both given; a column of splits leaves nothing to share out.")
-        if self.nodes is None and (others := [name for name in ("node_type", "graph", "features", "label") if name in given]):
-            raise ValueError(f"{others[0]} names columns of a node table, but there is none. Give nodes.")
-        if self.edges is not None and self.nodes is None and self.task == "node classification":
+        if self.nodes is None:
             raise ValueError("node classification needs a node table with labels. Give nodes, or task: link prediction.")
         return self
 
+
+class LinkTableData(TableData):
+    """Tables of which typed links are learned."""
+
+    task: Literal["link prediction"] = Field("link prediction", description="what is predicted")
+    link_types: NameList = Field(None, description="edge types asked for; null: all")
+    pairs: PairFiles = Field(PairFiles(), description="files of links to ask for, instead of held-out edges")
+
     @property
-    def written(self) -> tuple[str, ...]:
-        """The settings that matter."""
-        if self.edges is None:
-            return STORED if self.store is not None else ("name",)
-        left_out = {"label", "split_by"} if self.task == "link prediction" else {"link_types", "pairs"}
-        left_out |= {"store", "transitions"}
-        return tuple(name for name in type(self).model_fields if name not in left_out)
+    def edge_columns(self) -> ColumnMap:
+        return {**super().edge_columns, "split": self.split}
 
-    def with_files(self, found: Callable[[Path], Path]) -> "DataConfig":
-        """The same with its files elsewhere."""
-        if self.edges is None and self.store is None:
-            return self
-        files = {name: found(path) for name in FILES if (path := getattr(self, name)) is not None}
+    @property
+    def pair_columns(self) -> ColumnMap:
+        """What files of pairs call our columns."""
+        return {"source": self.source, "target": self.target, "edge_type": self.edge_type, "label": None}
+
+    def with_files(self, found: Callable[[Path], Path]) -> Self:
+        """Return a copy whose files are where `found` says."""
         pairs = {name: found(path) for name, path in dict(self.pairs).items() if path is not None}
-        return self.model_copy(update={**files, "pairs": PairFiles(**pairs)})
+        return super().with_files(found).model_copy(update={"pairs": PairFiles(**pairs)})
 
-    def below(self, folder: Path) -> "DataConfig":
-        """Relative paths are taken from a folder; the result holds wherever it is read."""
-        return self.with_files(lambda path: (folder / path.expanduser()).absolute())
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if self.pairs != PairFiles() and self.split is not None:
+            raise ValueError("split and pairs were both given; held-out links come from one of them.")
+        return self
+
+
+KINDS: Mapping[str, type[DataSettings]] = {
+    "(named)": NamedData,
+    "(store)": StoreData,
+    "(nodes)": NodeTableData,
+    "(links)": LinkTableData,
+}
+"""Kinds of data by tag; tags are in brackets, so that error messages can leave them out."""
+
+_SECTIONS: list[type[DataSettings]] = [*KINDS.values(), NodeTableData]
+USUAL = {name: field for section in _SECTIONS for name, field in section.model_fields.items()}
+
+
+def _kind_of(given: Any) -> str:
+    """Tell which kind of data settings describe."""
+    if isinstance(given, DataSettings):
+        return next(tag for tag, kind in KINDS.items() if isinstance(given, kind))
+    if not isinstance(given, Mapping):
+        return "(named)"
+    if given.get("store") is not None:
+        return "(store)"
+    if given.get("edges") is not None:
+        return "(links)" if given.get("task") == LINK_PREDICTION else "(nodes)"
+    return "(named)"
+
+
+def _is_usual(setting: str, value: Any) -> bool:
+    """Whether a setting has its default value, also as plain JSON, or the one that was the default of `direction` before."""
+    default = USUAL[setting].default
+    plain = default.model_dump(mode="json") if isinstance(default, BaseModel) else default
+    value = tuple(value) if isinstance(value, list) else value
+    return value is None or value in (default, plain) or (setting == "direction" and value == "inverse")
+
+
+DataConfig = Annotated[
+    Annotated[NamedData, Tag("(named)")]
+    | Annotated[StoreData, Tag("(store)")]
+    | Annotated[NodeTableData, Tag("(nodes)")]
+    | Annotated[LinkTableData, Tag("(links)")],
+    Discriminator(_kind_of),
+]
+"""What is learned from. Paths in a YAML file are relative to it."""
+
+_ADAPTER: TypeAdapter[NamedData | StoreData | NodeTableData | LinkTableData] = TypeAdapter(DataConfig)
+
+
+def data_config(given: Mapping[str, Any], where: str = "data") -> DataConfig:
+    """Make the config of data from settings, or refuse them with the key, what came and what was expected."""
+    try:
+        return _ADAPTER.validate_python(dict(given))
+    except ValidationError as error:
+        refuse_settings(error, KINDS.values(), where)

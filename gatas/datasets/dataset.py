@@ -160,7 +160,7 @@ class Dataset:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is told apart: classes of nodes, or types of link."""
+        """The classes of nodes, or the types of link."""
         return self.targets.names
 
     @property

@@ -16,7 +16,7 @@ SEED = 0
 
 
 def load() -> Dataset:
-    """Each image has edges to the 7 most alike (`alike`), and back (`alike⁻¹`); train on 100, validate on 300."""
+    """Load images with edges to the 7 most alike (`alike`), and back (`alike⁻¹`); 100 are for training, 300 for validation."""
     pixels, labels = read_images()
     nearest = _nearest(pixels)
     graph = Graph.from_edges(
@@ -43,7 +43,7 @@ def read_images() -> tuple[Ints, Ints]:
 
 
 def _nearest(pixels: Ints) -> Ints:
-    """(n, 7) the most alike, of equal ones those that come first. Whole numbers: the same on every machine."""
+    """Return (n, 7) the most alike, of equal ones the first. Distances are whole numbers: the same on every machine."""
     exact = pixels.astype(np.float32)  # whole numbers far below 2²⁴, which matrix products of floats are quicker with
     squares = np.square(exact).sum(1)
     distance = (squares[:, None] + squares - 2 * exact @ exact.T).astype(np.int16)  # at most 64 · 16²

@@ -33,7 +33,7 @@ ORDER, CENTRES, NODES, EDGES = range(4)
 """What a generator is for."""
 
 
-class Recipe(BaseModel, frozen=True, extra="forbid"):
+class GraphRecipe(BaseModel, frozen=True, extra="forbid"):
     """What a generated graph is like. The same recipe gives the same files."""
 
     nodes: int = Field(100_000, ge=2, le=MAX_NODES, description="how many nodes")
@@ -52,7 +52,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid"):
     seed: int = Field(0, ge=0, description="everything is a function of it")
 
     @model_validator(mode="after")
-    def _check_together(self) -> "Recipe":
+    def _check_together(self) -> "GraphRecipe":
         if self.nodes < 2 * self.classes:
             raise ValueError(f"{self.nodes} nodes are too few for {self.classes} classes; expected two of each at least.")
         if self.hub >= self.nodes:
@@ -67,7 +67,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid"):
 
 def generate_graph(
     folder: str | Path,
-    recipe: Recipe,
+    recipe: GraphRecipe,
     *,
     part_rows: int = 1 << 24,
     threads: int = 1,
@@ -98,11 +98,11 @@ def generate_graph(
         raise GraphError(f"{folder} could not be written: {reason(error)}. Nothing was left there.") from error
 
 
-Make = Callable[[Recipe, int], Any]
+Make = Callable[[GraphRecipe, int], Any]
 
 
-def _write(path: Path, recipe: Recipe, make: Make, first: int, last: int) -> None:
-    """Rows `first` to `last`, cut out of the blocks that they lie in."""
+def _write(path: Path, recipe: GraphRecipe, make: Make, first: int, last: int) -> None:
+    """Write rows `first` to `last`, cut out of the blocks that they lie in."""
     schema = make(recipe, 0).schema
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     with pq.ParquetWriter(path, schema, use_dictionary=repeating) as writer:
@@ -112,8 +112,8 @@ def _write(path: Path, recipe: Recipe, make: Make, first: int, last: int) -> Non
             writer.write_table(rows.slice(0, last - max(first, start)))
 
 
-def node_rows(recipe: Recipe, block: int) -> Any:
-    """Ids, labels, splits and features of one block of nodes."""
+def node_rows(recipe: GraphRecipe, block: int) -> Any:
+    """Draw ids, labels, splits and features of one block of nodes."""
     generator = recipe.generator(NODES, block)
     node = np.arange(block * BLOCK, min((block + 1) * BLOCK, recipe.nodes))
     kind = _ranks(recipe, node) % recipe.classes
@@ -128,8 +128,8 @@ def node_rows(recipe: Recipe, block: int) -> Any:
     return pa.table(columns)
 
 
-def edge_rows(recipe: Recipe, block: int) -> Any:
-    """Sources, targets and types of one block of edges; those of the hub come first."""
+def edge_rows(recipe: GraphRecipe, block: int) -> Any:
+    """Draw sources, targets and types of one block of edges; those of the hub come first."""
     generator = recipe.generator(EDGES, block)
     count = min(BLOCK, recipe.hub + recipe.edges - block * BLOCK)
     frequency = 1.0 / np.arange(1, recipe.edge_types + 1)
@@ -151,15 +151,15 @@ def edge_rows(recipe: Recipe, block: int) -> Any:
     )
 
 
-def _powers(recipe: Recipe, generator: np.random.Generator, count: int) -> Ints:
-    """Ranks by their power law: the inverse of its distribution function, at random places."""
+def _powers(recipe: GraphRecipe, generator: np.random.Generator, count: int) -> Ints:
+    """Draw ranks by their power law: the inverse of its distribution function, at random places."""
     falls = 1.0 / (recipe.exponent - 1.0)
     ranks: Ints = (recipe.nodes * generator.random(count) ** (1.0 / (1.0 - falls))).astype(np.int64)
     return ranks
 
 
-def _order(recipe: Recipe) -> tuple[int, int]:
-    """A factor without a common divisor with the number of nodes, and an offset: rank · factor + offset is a permutation."""
+def _order(recipe: GraphRecipe) -> tuple[int, int]:
+    """Draw a factor that has no divisor in common with the number of nodes, and an offset: rank · factor + offset permutes."""
     generator = recipe.generator(ORDER)
     factor = int(generator.integers(recipe.nodes // 3, recipe.nodes)) | 1
     while math.gcd(factor, recipe.nodes) > 1:
@@ -167,19 +167,19 @@ def _order(recipe: Recipe) -> tuple[int, int]:
     return factor, int(generator.integers(recipe.nodes))
 
 
-def _nodes(recipe: Recipe, rank: Ints) -> Ints:
+def _nodes(recipe: GraphRecipe, rank: Ints) -> Ints:
     factor, offset = _order(recipe)
     nodes: Ints = (rank * factor + offset) % recipe.nodes
     return nodes
 
 
-def _ranks(recipe: Recipe, node: Ints) -> Ints:
+def _ranks(recipe: GraphRecipe, node: Ints) -> Ints:
     factor, offset = _order(recipe)
     ranks: Ints = (node - offset) % recipe.nodes * pow(factor, -1, recipe.nodes) % recipe.nodes
     return ranks
 
 
-def _ids(recipe: Recipe, node: Ints) -> Any:
+def _ids(recipe: GraphRecipe, node: Ints) -> Any:
     if not recipe.text_ids:
         return pa.array(node.astype(np.int32))
     digits = pc.utf8_lpad(pa.array(node).cast(pa.string()), len(str(recipe.nodes - 1)), "0")

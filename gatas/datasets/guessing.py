@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from gatas.datasets.node_columns import SPLIT_NAMES
 from gatas.errors import GraphError
-from gatas.graph.tables import is_list, is_number_column, is_text, read_columns
+from gatas.graph.column_types import is_list, is_number_column, is_text
+from gatas.graph.tables import read_columns
 
 KNOWN_AS = {
     "source": ("source", "src", "from", "head", "subject", "start", "source_id", "from_id", "u"),
@@ -26,18 +27,18 @@ KNOWN_AS = {
 FEW = 50
 """Text with no more different values is taken for a type or a category."""
 
-Columns = Mapping[str, Any]
+ColumnValues = Mapping[str, Any]
 
 
 def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a `DataConfig` for these files; those `given` are not guessed."""
+    """Guess the settings of data for these files; those `given` are not guessed."""
     settings = {"edges": edges, "nodes": nodes, **given}
-    people = {} if nodes is None else read_columns(nodes)
-    settings |= {"id": _named("id", people)} if people and "id" not in given else {}
-    known = people.get(settings.get("id") or "")
+    node_columns = {} if nodes is None else read_columns(nodes)
+    settings |= {"id": _named("id", node_columns)} if node_columns and "id" not in given else {}
+    known = node_columns.get(settings.get("id") or "")
     settings = _guess_edges(read_columns(edges), known, settings, edges)
-    if people:
-        settings = _guess_nodes(people, settings)
+    if node_columns:
+        settings = _guess_nodes(node_columns, settings)
     labelled = bool(settings.get("label"))
     settings.setdefault("task", "node classification" if labelled else "link prediction")
     if settings["task"] == "link prediction":
@@ -47,8 +48,8 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _guess_edges(columns: Columns, known: Any, settings: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Ends by name, or else the first columns that hold ids of nodes, or that can."""
+def _guess_edges(columns: ColumnValues, known: Any, settings: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Find the ends by name, or else take the first columns that hold ids of nodes, or that can."""
     if len(columns) < 2:
         raise GraphError(f"{path} has {len(columns)} columns; expected a source and a target at least.")
     able = [name for name, values in columns.items() if is_text(values) or pa.types.is_integer(values.type)]
@@ -65,7 +66,7 @@ def _guess_edges(columns: Columns, known: Any, settings: dict[str, Any], path: P
     return settings
 
 
-def _guess_nodes(columns: Columns, settings: dict[str, Any]) -> dict[str, Any]:
+def _guess_nodes(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
     rest = {name: values for name, values in columns.items() if name != settings["id"]}
     few = {name: values for name, values in rest.items() if _is_few(values)}
     settings.setdefault("node_type", _named("node_type", {name: values for name, values in few.items() if is_text(values)}))
@@ -89,7 +90,7 @@ def _used(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _named(what: str, columns: Iterable[str]) -> str | None:
-    """The column whose name is the most usual for this."""
+    """Return the column whose name is the most usual for one of ours."""
     lower = {name.lower().replace(" ", "_"): name for name in columns}
     return next((lower[name] for name in KNOWN_AS[what] if name in lower), None)
 
@@ -112,7 +113,7 @@ def _is_split(values: Any) -> bool:
 
 
 def _is_feature(values: Any) -> bool:
-    """Numbers, lists of numbers, and text that repeats."""
+    """Whether a column can be a feature: numbers, lists of numbers, and text that repeats."""
     if is_list(values.type):
         return is_number_column(values.flatten())
     if is_text(values):

@@ -1,4 +1,4 @@
-"""Links held out of a graph: with them go their repeats and their reverses, which would give them away."""
+"""IndexedPairs held out of a graph: with them go their repeats and their reverses, which would give them away."""
 
 import warnings
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.datasets.config import Ratios
-from gatas.datasets.negatives import Ends, Pools, draw_pairs, numbered
+from gatas.datasets.negatives import Ends, Pools, draw_pairs, pair_keys
 from gatas.datasets.splitting import drawn_splits
 from gatas.datasets.targets import SPLITS, Pairs
 from gatas.errors import GatasWarning, GraphError
@@ -23,7 +23,7 @@ Flags = NDArray[np.int8]
 
 
 @dataclass(frozen=True)
-class Links:
+class IndexedPairs:
     """Typed pairs of N nodes by index; `kind` is -1 for a type that is not asked for."""
 
     source: Ints
@@ -34,33 +34,33 @@ class Links:
     def __len__(self) -> int:
         return len(self.source)
 
-    def take(self, chosen: NDArray[Any]) -> "Links":
-        return Links(self.source[chosen], self.kind[chosen], self.target[chosen], self.num_nodes)
+    def take(self, chosen: NDArray[Any]) -> "IndexedPairs":
+        return IndexedPairs(self.source[chosen], self.kind[chosen], self.target[chosen], self.num_nodes)
 
-    def reversed(self) -> "Links":
-        return Links(self.target, self.kind, self.source, self.num_nodes)
-
-    @property
-    def number(self) -> Ints:
-        return numbered(self.source, self.kind, self.target, self.num_nodes)
+    def reversed(self) -> "IndexedPairs":
+        return IndexedPairs(self.target, self.kind, self.source, self.num_nodes)
 
     @property
-    def number_either_way(self) -> Ints:
-        """A number that a link and its reverse share."""
-        return np.minimum(self.number, self.reversed().number)
+    def key(self) -> Ints:
+        return pair_keys(self.source, self.kind, self.target, self.num_nodes)
 
-    def distinct(self, undirected: bool) -> "Links":
+    @property
+    def undirected_key(self) -> Ints:
+        """A key that a link and its reverse share."""
+        return np.minimum(self.key, self.reversed().key)
+
+    def distinct(self, undirected: bool) -> "IndexedPairs":
         """Keep each link once, where it is listed first."""
-        return self.take(np.sort(np.unique(self.number_either_way if undirected else self.number, return_index=True)[1]))
+        return self.take(np.sort(np.unique(self.undirected_key if undirected else self.key, return_index=True)[1]))
 
 
-def joined(parts: list[Links], num_nodes: int) -> Links:
+def joined(parts: list[IndexedPairs], num_nodes: int) -> IndexedPairs:
     columns = [[getattr(part, name) for part in parts] for name in ("source", "kind", "target")]
     source, kind, target = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns)
-    return Links(source, kind, target, num_nodes)
+    return IndexedPairs(source, kind, target, num_nodes)
 
 
-Given = tuple[Links, Flags]
+Given = tuple[IndexedPairs, Flags]
 """Pairs and their labels: 1 for a link, 0 for a negative."""
 
 
@@ -74,7 +74,7 @@ class HeldOut:
 
 
 def hold_out_links(
-    listed: Links,
+    listed: IndexedPairs,
     given: Mapping[str, Given],
     *,
     split: Ints | None,
@@ -114,17 +114,17 @@ def hold_out_links(
         raise GraphError(f"{where} has no edge to learn from of the types asked for. Give some, or other link_types.")
     every = joined([listed.take(proper), *(links.take(label == 1) for links, label in pairs.values())], listed.num_nodes)
     ends = ends_of(every, node_type, undirected)
-    known = np.sort(np.concatenate([every.number, every.reversed().number]))
+    known = np.sort(np.concatenate([every.key, every.reversed().key]))
     generator = np.random.default_rng([seed, 1])
     splits = {name: _with_negatives(links, label, name, known, ends, generator) for name, (links, label) in pairs.items()}
     return HeldOut(number <= TRAIN, splits, ends)
 
 
-def split_by_ratios(listed: Links, ratios: Ratios, seed: int) -> Ints:
+def split_by_ratios(listed: IndexedPairs, ratios: Ratios, seed: int) -> Ints:
     """Draw a split for each listed edge of a type asked for; a link, its repeats and its reverse are of one split."""
     split = np.full(len(listed), UNASKED)
     asked = (listed.kind >= 0) & (listed.source != listed.target)
-    number, row = np.unique(listed.take(asked).number_either_way, return_inverse=True)
+    number, row = np.unique(listed.take(asked).undirected_key, return_inverse=True)
     kinds = number // listed.num_nodes**2
     split[asked] = drawn_splits(kinds, ratios, np.random.default_rng([seed, 0]), "links")[row]
     return split
@@ -133,34 +133,34 @@ def split_by_ratios(listed: Links, ratios: Ratios, seed: int) -> Ints:
 def share_out(asked: Given, ratios: Ratios, seed: int) -> dict[str, Given]:
     """Draw a split for each pair; a pair and its reverse are of one split."""
     pairs, label = asked
-    number, row = np.unique(pairs.number_either_way, return_inverse=True)
+    number, row = np.unique(pairs.undirected_key, return_inverse=True)
     kinds = number // pairs.num_nodes**2
     split = drawn_splits(kinds, ratios, np.random.default_rng([seed, 0]), "links")[row]
     shares = {name: split == place for place, name in enumerate(SPLITS)}
     return {name: (pairs.take(chosen), label[chosen]) for name, chosen in shares.items() if chosen.any()}
 
 
-def split_as_listed(listed: Links, split: Ints) -> Ints:
+def split_as_listed(listed: IndexedPairs, split: Ints) -> Ints:
     """Take the splits that the edge table says; what repeats or reverses a held-out link is held out with it."""
-    held = np.unique(listed.take((split > TRAIN) & (listed.kind >= 0)).number_either_way)
+    held = np.unique(listed.take((split > TRAIN) & (listed.kind >= 0)).undirected_key)
     return _without_held(listed, split, held)
 
 
-def split_by_pairs(listed: Links, given: Mapping[str, Given], *, expected: bool = False) -> Ints:
+def split_by_pairs(listed: IndexedPairs, given: Mapping[str, Given], *, expected: bool = False) -> Ints:
     """Make all edges of the types asked for training links, but for those that given pairs hold out.
 
     That edges repeat held-out pairs is worth a warning, unless it is `expected`, as of pairs that were just shared out.
     """
     links = [pairs.take(label == 1) for name, (pairs, label) in given.items() if name != "train"]
-    held = np.unique(joined(links, listed.num_nodes).number_either_way)
+    held = np.unique(joined(links, listed.num_nodes).undirected_key)
     split = np.where((listed.kind >= 0) & (listed.source != listed.target), TRAIN, UNASKED)
     return _without_held(listed, split, held, expected=expected)
 
 
-def _without_held(listed: Links, split: Ints, held: Ints, *, expected: bool = False) -> Ints:
+def _without_held(listed: IndexedPairs, split: Ints, held: Ints, *, expected: bool = False) -> Ints:
     """Take edges that repeat or reverse a held-out link out of the graph, counted."""
     left = np.flatnonzero((split <= TRAIN) & (listed.kind >= 0))
-    repeats = left[np.isin(listed.take(left).number_either_way, held)]
+    repeats = left[np.isin(listed.take(left).undirected_key, held)]
     if repeats.size and not expected:
         warnings.warn(
             f"{repeats.size} edges repeat links of valid or test, in either direction, and were taken out of the graph.",
@@ -170,7 +170,9 @@ def _without_held(listed: Links, split: Ints, held: Ints, *, expected: bool = Fa
     return np.where(np.isin(np.arange(len(split)), repeats), len(SPLITS), split)  # in no split, and not in the graph
 
 
-def _with_negatives(links: Links, label: Flags, name: str, known: Ints, ends: Ends, generator: np.random.Generator) -> Pairs:
+def _with_negatives(
+    links: IndexedPairs, label: Flags, name: str, known: Ints, ends: Ends, generator: np.random.Generator
+) -> Pairs:
     """Add as many negatives as there are links, unless there are some; those of training are drawn in every epoch."""
     if name == "train" or not label.all():
         return Pairs(links.source, links.kind, links.target, label)
@@ -183,7 +185,7 @@ def _with_negatives(links: Links, label: Flags, name: str, known: Ints, ends: En
     )
 
 
-def ends_of(links: Links, node_type: Ints | None, undirected: bool) -> Ends:
+def ends_of(links: IndexedPairs, node_type: Ints | None, undirected: bool) -> Ends:
     """Find the nodes at either end of links of a type, or all nodes of these nodes' types, where nodes have types."""
     if undirected:
         links = joined([links, links.reversed()], links.num_nodes)
@@ -200,6 +202,6 @@ def ends_of(links: Links, node_type: Ints | None, undirected: bool) -> Ends:
 def is_symmetric(graph: Graph) -> bool:
     """Whether every edge is listed in both directions under the same type."""
     source, target, kind = graph.source.astype(np.int64), graph.neighbour.astype(np.int64), graph.edge_type.astype(np.int64)
-    there = numbered(source, kind, target, graph.num_nodes)
-    back = numbered(target, kind, source, graph.num_nodes)
+    there = pair_keys(source, kind, target, graph.num_nodes)
+    back = pair_keys(target, kind, source, graph.num_nodes)
     return bool(graph.num_edges) and bool(np.array_equal(np.sort(there), np.sort(back)))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from gatas.datasets.node_columns import labels_of
 from gatas.errors import GraphError
-from gatas.graph.tables import Table, is_list, is_number_column
+from gatas.graph.column_types import is_list, is_number_column
+from gatas.graph.tables import Table
 
 
 @dataclass(frozen=True)
@@ -23,81 +24,81 @@ class Labels:
     names: tuple[str, ...]
 
 
-def read_labels(people: Table, columns: tuple[str, ...] | None) -> Labels:
-    """Labels of a node table; nodes may be without."""
+def read_labels(table: Table, columns: tuple[str, ...] | None) -> Labels:
+    """Read the labels of a node table; nodes may be without."""
     if columns is not None and len(columns) != 1:
-        labels = _side_by_side(people, columns)
-    elif "label" not in people.columns:
-        raise GraphError(f"{people.path} has no column 'label'; its columns are {_listed(people)}. Name the one that holds "
+        labels = _side_by_side(table, columns)
+    elif "label" not in table.columns:
+        raise GraphError(f"{table.path} has no column 'label'; its columns are {_listed(table)}. Name the one that holds "
                          "classes by data.label, or set data.task: link prediction.")  # fmt: skip
-    elif is_list(people.columns["label"].type):
-        labels = _lists(people)
+    elif is_list(table.columns["label"].type):
+        labels = _lists(table)
     else:
-        values, names = labels_of(people)
+        values, names = labels_of(table)
         assert values is not None
         labels = Labels(values, values >= 0, names)
-    _check_enough(people, labels)
+    _check_enough(table, labels)
     return labels
 
 
-def find_column(people: Table, name: str, setting: str) -> Any:
-    """A column by the file's name for it."""
-    ours = {column: people.columns[name] for name, column in people.column_names.items()}
-    found = {**people.others, **ours}
+def find_column(table: Table, name: str, setting: str) -> Any:
+    """Return a column by the file's name for it; `setting` is where a user named it."""
+    ours = {column: table.columns[name] for name, column in table.column_names.items()}
+    found = {**table.others, **ours}
     if name not in found:
         near = get_close_matches(name, found, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Its columns are {_listed(people)}."
-        raise GraphError(f"{people.path} has no column {name!r}, which {setting} names. {hint}")
+        hint = f"Did you mean {near[0]!r}?" if near else f"Its columns are {_listed(table)}."
+        raise GraphError(f"{table.path} has no column {name!r}, which {setting} names. {hint}")
     return found[name]
 
 
-def _lists(people: Table) -> Labels:
-    """A node without a list has no label; one with an empty list has none of the classes."""
-    values = people.columns["label"]
+def _lists(table: Table) -> Labels:
+    """Read lists of labels: a node without a list has no label, one with an empty list has none of the classes."""
+    values = table.columns["label"]
     values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     known = np.asarray(values.is_valid())
     rows = np.flatnonzero(known)
     if not rows.size:
         return Labels(np.zeros((len(values), 0), np.uint8), known, ())
-    given, names = labels_of(replace(people, columns={"label": values.drop_null()}, num_rows=len(rows)))
+    given, names = labels_of(replace(table, columns={"label": values.drop_null()}, num_rows=len(rows)))
     assert given is not None
     matrix = np.zeros((len(values), given.shape[1]), np.uint8)
     matrix[rows] = given
     return Labels(matrix, known, names or tuple(str(number) for number in range(given.shape[1])))
 
 
-def _side_by_side(people: Table, columns: tuple[str, ...]) -> Labels:
-    """A column for each class."""
+def _side_by_side(table: Table, columns: tuple[str, ...]) -> Labels:
+    """Read a column of 0 and 1 for each class."""
     if not columns:
         raise GraphError("data.label is an empty list; expected the name of a column, or several.")
-    flags = [_flags(people, name) for name in columns]
+    flags = [_flags(table, name) for name in columns]
     matrix = np.stack([np.asarray(pc.fill_null(flag, 0)) for flag in flags], axis=1).astype(np.uint8)
     gaps: NDArray[np.bool_] = np.stack([np.asarray(flag.is_null()) for flag in flags], axis=1)
     partly = gaps.any(1) & ~gaps.all(1)
     if partly.any():
         row = int(np.argmax(partly))
-        raise GraphError(f"{people.place(row, columns[int(np.argmax(gaps[row]))])}: the label is missing, while the node has "
+        raise GraphError(f"{table.place(row, columns[int(np.argmax(gaps[row]))])}: the label is missing, while the node has "
                          "others. Write 0 or 1, or leave out all of them.")  # fmt: skip
     return Labels(matrix, np.asarray(~gaps.all(1)), columns)
 
 
-def _flags(people: Table, name: str) -> Any:
-    values = find_column(people, name, "data.label")
+def _flags(table: Table, name: str) -> Any:
+    values = find_column(table, name, "data.label")
     if not (is_number_column(values) or pa.types.is_null(values.type)):
-        raise GraphError(f"{people.path}, column {name!r} holds {values.type}; one of several label columns, it should hold "
+        raise GraphError(f"{table.path}, column {name!r} holds {values.type}; one of several label columns, it should hold "
                          "0 and 1.")  # fmt: skip
     values = values.cast(pa.float64())
     wrong = pc.fill_null(pc.invert(pc.is_in(values, value_set=pa.array([0.0, 1.0]))), False)
     wrong = pc.and_(wrong, pc.is_valid(values))
     row = pc.index(wrong, True).as_py()
     if row >= 0:
-        raise GraphError(f"{people.place(row, name)}: the label is {values[row].as_py():g}; expected 0 or 1.")
+        raise GraphError(f"{table.place(row, name)}: the label is {values[row].as_py():g}; expected 0 or 1.")
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def _check_enough(people: Table, labels: Labels) -> None:
-    """One class tells nothing apart."""
-    where = f"{people.path}, column {people.column_names.get('label', '')!r}" if "label" in people.columns else people.path
+def _check_enough(table: Table, labels: Labels) -> None:
+    """Refuse labels of fewer than two classes, which tell nothing apart."""
+    where = f"{table.path}, column {table.column_names.get('label', '')!r}" if "label" in table.columns else table.path
     if not labels.known.any():
         raise GraphError(f"{where}: no node has a label. Fill some in, or set data.task: link prediction.")
     if labels.values.ndim == 1 and len(labels.names) < 2:
@@ -106,5 +107,5 @@ def _check_enough(people: Table, labels: Labels) -> None:
         raise GraphError(f"{where}: no node has any of the labels; there is nothing to learn.")
 
 
-def _listed(people: Table) -> str:
-    return ", ".join(map(repr, (*people.column_names.values(), *people.others)))
+def _listed(table: Table) -> str:
+    return ", ".join(map(repr, (*table.column_names.values(), *table.others)))

@@ -9,9 +9,9 @@ from pathlib import Path
 import platformdirs
 
 from gatas.datasets import digits, kinship, multiplex, planetoid, ppi
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import DataConfig, StoreData, TableData
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.own import open_stored, read_own
+from gatas.datasets.own import open_stored, read_tables
 from gatas.errors import DatasetError
 
 Reader = Callable[[str, Path], Dataset]
@@ -83,14 +83,14 @@ def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
 
 
 def open_dataset(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
-    """The data set that a run's settings name, or whose files they give."""
-    if config.store is not None:
+    """Open the data set that a run's settings name, or whose files they give."""
+    if isinstance(config, StoreData):
         return open_stored(config, data_dir)
-    return load_dataset(config.name, data_dir) if config.edges is None else read_own(config, data_dir)
+    return read_tables(config, data_dir) if isinstance(config, TableData) else load_dataset(config.name, data_dir)
 
 
 def search_roots(root: str | Path | None) -> dict[str, Path]:
-    """Where data sets are looked for, in order."""
+    """Return where data sets are looked for, in order."""
     roots = {}
     if root is not None:
         roots["root"] = Path(root).expanduser()
@@ -101,7 +101,7 @@ def search_roots(root: str | Path | None) -> dict[str, Path]:
 
 
 def find(source: Source, roots: list[Path]) -> tuple[Layout, Path] | None:
-    """The first folder that holds the data set, and how it is laid out."""
+    """Find the first folder that holds the data set, and how it is laid out."""
     for root in roots:
         for layout in source.layouts:
             if (root / layout.folder / layout.mark).is_file():

@@ -24,7 +24,7 @@ LITE_NOTE = "a stand-in about seven times sparser than YouTube: not to be set be
 
 
 def read(name: str, folder: Path) -> Dataset:
-    """Training lines are the graph, each type with an inverse of its own; released negatives are used as they are."""
+    """Read the lines of all splits: those of training are the graph, each type with an inverse of its own."""
     lines = {split: _read_lines(folder / f"{split}.txt", 3 if split == "train" else 4) for split in ("train", "valid", "test")}
     ids = np.unique(np.concatenate([part[:, 1:3].ravel() for part in lines.values()]))
     types = np.unique(np.concatenate([part[:, 0] for part in lines.values()]))
@@ -55,7 +55,7 @@ def _read_lines(path: Path, num_columns: int) -> NDArray[np.int64]:
         raise DatasetError(f"{path} has {lines.shape[1]} columns; expected {expected}.")
     if num_columns == 4 and not np.isin(lines[:, 3], (0, 1)).all():
         row = int(np.argmin(np.isin(lines[:, 3], (0, 1))))
-        raise DatasetError(f"{path}, row {row + 1}: label is {lines[row, 3]}; expected 1 for a link, 0 for none.")
+        raise DatasetError(f"{path}, row {row + 1}: label is {lines[row, 3]}; expected 1 for a link, 0 for a negative.")
     return lines
 
 

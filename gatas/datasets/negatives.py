@@ -1,4 +1,4 @@
-"""Pairs that are no links, drawn where links could be."""
+"""Negatives: pairs of nodes without a link, drawn where links could be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Pools:
         return bool(inside and starts and ((self.sizes >= 0) & (self.sizes <= count - self.starts)).all())
 
     def draw(self, edge_type: Ints, generator: np.random.Generator) -> Ints:
-        """A node for each link of these types."""
+        """Draw a node for each link of these types."""
         place = (generator.random(len(edge_type)) * self.sizes[edge_type]).astype(np.int64)
         drawn: Ints = self.nodes[self.starts[edge_type] + place]
         return drawn
@@ -44,8 +44,8 @@ Ends = tuple[Pools, Pools]
 """Sources and targets."""
 
 
-def numbered(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_nodes: int) -> Ints:
-    """One number for each typed pair."""
+def pair_keys(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_nodes: int) -> Ints:
+    """Return one number for each typed pair."""
     numbers: Ints = (edge_type.astype(np.int64) * num_nodes + source) * num_nodes + target
     return numbers
 
@@ -53,7 +53,7 @@ def numbered(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_no
 def draw_pairs(
     edge_type: Ints, known: Ints, num_nodes: int, generator: np.random.Generator, ends: Ends | None = None
 ) -> tuple[Ints, Ints]:
-    """For each type a pair of nodes that is none of the `known` links, numbered and sorted; of any nodes, or of the ends."""
+    """Draw a negative for each type: a pair of any nodes, or of the ends, whose key is not among those `known`, sorted."""
 
     def drawn(kinds: Ints) -> tuple[Ints, Ints]:
         if ends is None:
@@ -63,15 +63,15 @@ def draw_pairs(
 
     source, target = drawn(edge_type)
     for _ in range(ROUNDS):
-        wrong = _among(numbered(source, edge_type, target, num_nodes), known) | (source == target)
+        wrong = _among(pair_keys(source, edge_type, target, num_nodes), known) | (source == target)
         if not wrong.any():
             return source, target
         source[wrong], target[wrong] = drawn(edge_type[wrong])
-    raise GatasError("nearly all pairs of nodes are links; there are no others to tell them from.")
+    raise GatasError("nearly all pairs of nodes are links; there are no negatives to tell them from.")
 
 
 def _among(numbers: Ints, known: Ints) -> NDArray[np.bool_]:
-    """Which numbers are known; np.isin would sort these again for every draw."""
+    """Return which keys are known; np.isin would sort these again for every draw."""
     if not known.size:
         return np.zeros(len(numbers), np.bool_)
     found: NDArray[np.bool_] = known[np.searchsorted(known, numbers).clip(max=len(known) - 1)] == numbers

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gatas.datasets.config import Direction, Ratios
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.held_out import Links, hold_out_links
+from gatas.datasets.held_out import IndexedPairs, hold_out_links
 from gatas.datasets.labels import Labels
 from gatas.datasets.node_columns import features_of, labels_of, splits_of
 from gatas.datasets.node_table import NodeTable
@@ -19,8 +19,9 @@ from gatas.datasets.splitting import split_nodes
 from gatas.datasets.targets import LinkTargets, NodeTargets
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
+from gatas.graph.column_types import is_list, is_number_column
 from gatas.graph.networkx import from_networkx
-from gatas.graph.tables import Table, is_list, is_number_column
+from gatas.graph.tables import Table
 
 WHERE = Path("the NetworkX graph")
 
@@ -98,7 +99,9 @@ def _links(
         raise GraphError(f"{unknown[0]!r} is not an edge type of the graph; it has {known}.")
     kinds = np.array([asked.index(one) if one in asked else -1 for one in whole.edge_type_names])
     undirected = directions.get("undirected", not directions)
-    listed = Links(whole.source.astype(np.int64), kinds[whole.edge_type], whole.neighbour.astype(np.int64), whole.num_nodes)
+    listed = IndexedPairs(
+        whole.source.astype(np.int64), kinds[whole.edge_type], whole.neighbour.astype(np.int64), whole.num_nodes
+    )
     held = hold_out_links(
         listed, {}, split=None, ratios=ratios, seed=seed, undirected=undirected, node_type=None, where=str(WHERE)
     )

@@ -11,62 +11,64 @@ from numpy.typing import NDArray
 
 from gatas.datasets.targets import SPLITS, UNLABELLED
 from gatas.errors import GraphError
+from gatas.graph.checks import Faults, IdFacts, refuse_decimals, refuse_faults
+from gatas.graph.column_types import is_list, is_number_column, is_text, is_text_file
 from gatas.graph.inputs import as_features
-from gatas.graph.tables import (
-    Table,
-    as_int64,
-    is_list,
-    is_number_column,
-    is_text,
-    is_text_file,
-    numbers_of,
-    refuse_decimals,
-    warn_of_unused,
-    whole_numbers,
-)
+from gatas.graph.tables import Table, numbers_of, warn_of_unused
 
 SPLIT_NAMES = {name: name for name in SPLITS} | {"val": "valid", "validation": "valid", "dev": "valid", "": None}
 
 
-def labels_of(people: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
-    """Classes by name; missing, empty and -1 mean unlabelled. A list column holds several labels for each node."""
-    values = people.columns.get("label")
+def labels_of(table: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
+    """Return labels and names of classes; missing, empty and -1 mean unlabelled. A list column makes them multi-label."""
+    values = table.columns.get("label")
     if values is None:
         return None, ()
     if is_list(values.type):
-        return _label_sets(people, values)
+        return _label_sets(table, values)
     if pa.types.is_null(values.type):
         values = values.cast(pa.string())
     if is_text(values):
-        values = _text_labels(people, values)
+        values = _text_labels(table, values)
     elif pa.types.is_boolean(values.type):
         values = values.cast(pa.string())
     elif pa.types.is_integer(values.type):
-        values = as_int64(people, "label", values)
+        values = _integer_labels(table, values)
     elif pa.types.is_floating(values.type) and (numbers := whole_or_none(values)) is not None:
         values = numbers
     else:
-        raise GraphError(f"{people.place(0, 'label')}: labels are {values.type} (first value {values[0].as_py()!r}); "
+        raise GraphError(f"{table.place(0, 'label')}: labels are {values.type} (first value {values[0].as_py()!r}); "
                          "expected integers or text. Cast the column first.")  # fmt: skip
     if pa.types.is_integer(values.type):
-        values = _class_numbers(people, values)
+        values = _class_numbers(table, values)
     names = pc.unique(values).drop_null()
     names = names.take(pc.sort_indices(names))
     codes = pc.fill_null(pc.index_in(values, value_set=names), UNLABELLED)
     return codes.to_numpy().astype(np.int64), tuple(str(name) for name in names.to_pylist())
 
 
-def _text_labels(people: Table, values: Any) -> Any:
+def _text_labels(table: Table, values: Any) -> Any:
     values = pc.if_else(pc.equal(values, ""), pa.scalar(None, values.type), values)
-    if not is_text_file(people.path) or values.null_count == len(values):
+    if not is_text_file(table.path) or values.null_count == len(values):
         return values
-    refuse_decimals(people, "label", values)
-    numbers = whole_numbers(values)
-    return values if numbers is None else numbers
+    facts = IdFacts("label", "label", text=True, from_text=True, rows=len(values))
+    facts.look_for_numbers(values, lambda row: table.place(row, "label"))
+    refuse_decimals([facts])
+    return values.cast(pa.int64()) if facts.whole else values
+
+
+def _integer_labels(table: Table, values: Any) -> Any:
+    """Return integers of any width as int64; those beyond 63 bits are refused."""
+    faults = Faults()
+    if pa.types.is_uint64(values.type):
+        large = pc.fill_null(pc.greater(values, pa.scalar(2**63 - 1, pa.uint64())), False)
+        faults.add("large", large, "{} does not fit into 63 bits", lambda row: table.place(row, "label"), values)
+    refuse_faults([faults.found])
+    return values.cast(pa.int64())
 
 
 def whole_or_none(values: Any) -> Any | None:
-    """Floats as int64 if all are whole, as pandas writes integers with gaps; NaN is a gap too."""
+    """Return floats as int64 if all are whole, as pandas writes integers with gaps; NaN is a gap too."""
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
     try:
         return values.cast(pa.int64())
@@ -74,32 +76,32 @@ def whole_or_none(values: Any) -> Any | None:
         return None
 
 
-def _class_numbers(people: Table, values: Any) -> Any:
+def _class_numbers(table: Table, values: Any) -> Any:
     negative = pc.fill_null(pc.less(values, UNLABELLED), False)
     if pc.any(negative, min_count=0).as_py():
         row = pc.index(negative, True).as_py()
-        raise GraphError(f"{people.place(row, 'label')}: label is {values[row].as_py()}; expected 0 and up, "
+        raise GraphError(f"{table.place(row, 'label')}: label is {values[row].as_py()}; expected 0 and up, "
                          "or -1 (or nothing) for a node without a label.")  # fmt: skip
     return pc.if_else(pc.equal(values, UNLABELLED), pa.scalar(None, pa.int64()), values)
 
 
-def _label_sets(people: Table, values: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Lists of names, or lists of zeros and ones of one length."""
+def _label_sets(table: Table, values: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Read lists of names, or lists of zeros and ones of one length."""
     kind, rows = values.type.value_type, values.to_pylist()
     for number, row in enumerate(rows):
         if row is None or None in row:
             what = "the list is missing; write []" if row is None else "a label in the list is missing"
-            raise GraphError(f"{people.place(number, 'label')}: {what}.")
+            raise GraphError(f"{table.place(number, 'label')}: {what}.")
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         for number, row in enumerate(rows):
             if len(row) != len(rows[0]):
-                raise GraphError(f"{people.place(number, 'label')}: the list has {len(row)} labels, the first one "
+                raise GraphError(f"{table.place(number, 'label')}: the list has {len(row)} labels, the first one "
                                  f"{len(rows[0])}; expected a 0 or 1 for each class, or names.")  # fmt: skip
             if any(label not in (0, 1) for label in row):
-                raise GraphError(f"{people.place(number, 'label')}: {row} holds other numbers than 0 and 1; write names.")
+                raise GraphError(f"{table.place(number, 'label')}: {row} holds other numbers than 0 and 1; write names.")
         return np.array(rows, np.uint8).reshape(len(rows), -1), ()
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise GraphError(f"{people.place(0, 'label')}: labels are lists of {kind}; expected names, or zeros and ones.")
+        raise GraphError(f"{table.place(0, 'label')}: labels are lists of {kind}; expected names, or zeros and ones.")
     names = sorted({label for row in rows for label in row})
     column = {name: number for number, name in enumerate(names)}
     matrix = np.zeros((len(rows), len(names)), np.uint8)
@@ -108,19 +110,19 @@ def _label_sets(people: Table, values: Any) -> tuple[NDArray[Any], tuple[str, ..
     return matrix, tuple(names)
 
 
-def splits_of(people: Table) -> dict[str, NDArray[Any]]:
-    """Which rows are of which split, by a column of their names."""
-    values = people.columns.get("split")
+def splits_of(table: Table) -> dict[str, NDArray[Any]]:
+    """Return the rows of each split, by a column of their names."""
+    values = table.columns.get("split")
     if values is None:
         return {}
     if not (is_text(values) or pa.types.is_null(values.type)):
-        raise GraphError(f"{people.place(0, 'split')}: splits are {values.type}; expected train, valid, test or nothing.")
+        raise GraphError(f"{table.place(0, 'split')}: splits are {values.type}; expected train, valid, test or nothing.")
     codes = values.cast(pa.string()).fill_null("").dictionary_encode().combine_chunks()
     names = [value.strip().lower() for value in codes.dictionary.to_pylist()]
     if wrong := [code for code, value in enumerate(names) if value not in SPLIT_NAMES]:
         row = pc.index(codes.indices, wrong[0]).as_py()
         raise GraphError(
-            f"{people.place(row, 'split')}: {names[wrong[0]]!r} is not a split; expected train, valid, test or nothing."
+            f"{table.place(row, 'split')}: {names[wrong[0]]!r} is not a split; expected train, valid, test or nothing."
         )
     number = np.asarray(codes.indices)
     meant = np.array([SPLIT_NAMES[name] or "" for name in names])
@@ -128,56 +130,56 @@ def splits_of(people: Table) -> dict[str, NDArray[Any]]:
     return {name: rows for name, rows in found.items() if rows.size}
 
 
-def features_of(people: Table, path: str | Path | None) -> NDArray[np.float32] | None:
-    """From one list column, from numeric columns, or from an .npy file; never from two of them."""
-    lists = [name for name, values in people.others.items() if pa.types.is_nested(values.type)]
-    numeric = [name for name, values in people.others.items() if is_number_column(values)]
-    beside = Path(path) if path is not None else _without_gz(people.path).with_suffix(".npy")
+def features_of(table: Table, path: str | Path | None) -> NDArray[np.float32] | None:
+    """Read features from one list column, from numeric columns, or from an .npy file; never from two of them."""
+    lists = [name for name, values in table.others.items() if pa.types.is_nested(values.type)]
+    numeric = [name for name, values in table.others.items() if is_number_column(values)]
+    beside = Path(path) if path is not None else _without_gz(table.path).with_suffix(".npy")
     if (lists or numeric) and (path is not None or beside.is_file()):
-        raise GraphError(f"features come from {beside} and from {', '.join(map(repr, (*lists, *numeric)))} of {people.path}. "
+        raise GraphError(f"features come from {beside} and from {', '.join(map(repr, (*lists, *numeric)))} of {table.path}. "
                          "Keep one: rename the file, or remove the columns.")  # fmt: skip
     if (lists and numeric) or len(lists) > 1:
-        raise GraphError(f"{people.path} has features in {', '.join(map(repr, (*lists, *numeric)))}; "
+        raise GraphError(f"{table.path} has features in {', '.join(map(repr, (*lists, *numeric)))}; "
                          "expected numeric columns or one list column, not both.")  # fmt: skip
-    warn_of_unused(people, used=(*lists, *numeric))
+    warn_of_unused(table, used=(*lists, *numeric))
     if lists:
-        return _finite(people, lists, _list_matrix(people, lists[0]))
+        return _finite(table, lists, _list_matrix(table, lists[0]))
     if numeric:
-        columns = [numbers_of(people, name, people.others[name]).astype(np.float64) for name in numeric]
-        return _finite(people, numeric, np.stack(columns, axis=1))
+        columns = [numbers_of(table, name, table.others[name]).astype(np.float64) for name in numeric]
+        return _finite(table, numeric, np.stack(columns, axis=1))
     if path is not None or beside.is_file():
-        return as_features(_load_matrix(beside, people), people.num_rows, lambda row: f"{beside}, row {row + 1}")
+        return as_features(_load_matrix(beside, table), table.num_rows, lambda row: f"{beside}, row {row + 1}")
     return None
 
 
-def _finite(people: Table, names: Sequence[str], matrix: NDArray[Any]) -> NDArray[np.float32]:
+def _finite(table: Table, names: Sequence[str], matrix: NDArray[Any]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         features = matrix.astype(np.float32)
     wrong = ~np.isfinite(features)
     if wrong.any():
         row, column = (int(at[0]) for at in np.nonzero(wrong))
         name = names[min(column, len(names) - 1)]  # a list column holds them all
-        raise GraphError(f"{people.place(row, name)}: the feature is {matrix[row, column]}; expected a finite float32. "
+        raise GraphError(f"{table.place(row, name)}: the feature is {matrix[row, column]}; expected a finite float32. "
                          "Fill or drop missing values first.")  # fmt: skip
     return features
 
 
-def _list_matrix(people: Table, name: str) -> NDArray[Any]:
-    values = people.others[name].combine_chunks()
+def _list_matrix(table: Table, name: str) -> NDArray[Any]:
+    values = table.others[name].combine_chunks()
     if not (is_list(values.type) and _is_number(values.type.value_type)):
-        raise GraphError(f"{people.path}, column {name!r} holds {values.type}; expected lists of numbers.")
+        raise GraphError(f"{table.path}, column {name!r} holds {values.type}; expected lists of numbers.")
     if values.null_count:
         row = values.is_null().index(True).as_py()
-        raise GraphError(f"{people.place(row, name)}: the list is missing. Give every node its features.")
+        raise GraphError(f"{table.place(row, name)}: the list is missing. Give every node its features.")
     lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False)
     wrong = lengths != (lengths[0] if len(lengths) else 0)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise GraphError(f"{people.place(row, name)}: the list has {lengths[row]} numbers, the first one {lengths[0]}.")
+        raise GraphError(f"{table.place(row, name)}: the list has {lengths[row]} numbers, the first one {lengths[0]}.")
     flat = values.flatten()
     if flat.null_count:
         row = flat.is_null().index(True).as_py() // int(lengths[0])
-        raise GraphError(f"{people.place(row, name)}: a number in the list is missing.")
+        raise GraphError(f"{table.place(row, name)}: a number in the list is missing.")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(values), -1)
 
 
@@ -189,12 +191,12 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _load_matrix(path: Path, people: Table) -> NDArray[Any]:
+def _load_matrix(path: Path, table: Table) -> NDArray[Any]:
     try:
         matrix = np.lib.format.open_memmap(path, mode="r") if path.stat().st_size else None
     except (OSError, ValueError, EOFError, SyntaxError) as error:
         raise GraphError(f"{path} could not be read as an .npy matrix: {str(error).splitlines()[0]}") from error
-    if matrix is None or matrix.ndim != 2 or len(matrix) != people.num_rows:
+    if matrix is None or matrix.ndim != 2 or len(matrix) != table.num_rows:
         shape = "nothing" if matrix is None else f"shape {matrix.shape}"
-        raise GraphError(f"{path} has {shape}; expected one row for each of the {people.num_rows} rows of {people.path}.")
+        raise GraphError(f"{path} has {shape}; expected one row for each of the {table.num_rows} rows of {table.path}.")
     return np.asarray(matrix)

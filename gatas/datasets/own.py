@@ -1,59 +1,128 @@
 """`read_dataset`: tables of one's own as a data set, with what is asked for held out so that nothing gives it away."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import (
+    ConfigTask,
+    DataConfig,
+    Direction,
+    LinkTableData,
+    NodeTableData,
+    PairFiles,
+    Ratios,
+    StoreData,
+    TableData,
+    data_config,
+)
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.encoding import ONE_KIND, Encoding, Kinds, learn_encoding
-from gatas.datasets.held_out import UNASKED, Links, hold_out_links, is_symmetric
+from gatas.datasets.encoding import UNTYPED, Encoding, NodeTypes
+from gatas.datasets.held_out import UNASKED, IndexedPairs, hold_out_links, is_symmetric
 from gatas.datasets.labels import Labels, read_labels
+from gatas.datasets.learning import learn_encoding
 from gatas.datasets.node_columns import splits_of
 from gatas.datasets.node_table import NodeTable
-from gatas.datasets.pair_files import asked_types, numbered_pairs, read_pair_files, table_of
-from gatas.datasets.settings import checked
+from gatas.datasets.pair_files import asked_types, indexed_pairs, read_pair_files
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
 from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeIds
+from gatas.graph.columns import ColumnNames
 from gatas.graph.inputs import Floats, Ints
-from gatas.graph.reading import are_indices, codes_of, indexed_nodes, indexed_types
-from gatas.graph.tables import Table, numbers_of, warn_of_unused
+from gatas.graph.reading import are_indices, indexed_nodes, indexed_types, weights_of
+from gatas.graph.tables import Table, codes_of, read_checked, read_table, warn_of_unused
+
+Tabled = TypeVar("Tabled", bound=TableData)
 
 ONE_TYPE = "link"
-"""What edges are called where no column says."""
+"""The name of the only edge type, where no column says of what type edges are."""
 
 
-def read_dataset(edges: str | Path, nodes: str | Path | None = None, **settings: Any) -> Dataset:
-    """A data set from an edge table and a node table (Parquet, CSV, TSV). `settings` are those of `DataConfig`.
+def read_dataset(
+    edges: str | Path,
+    nodes: str | Path | None = None,
+    *,
+    task: ConfigTask = "node classification",
+    name: str | None = None,
+    source: str = "source",
+    target: str = "target",
+    edge_type: str | None = None,
+    weight: str | None = None,
+    direction: Direction = "auto",
+    id: str = "id",
+    node_type: str | None = None,
+    graph: str | None = None,
+    features: str | Sequence[str] | None = None,
+    categorical: Sequence[str] = (),
+    standardise: bool = True,
+    missing: Literal["refuse", "fill"] = "refuse",
+    label: str | Sequence[str] | None = None,
+    split: str | None = None,
+    ratios: Ratios | Mapping[str, float] | None = None,
+    split_by: Literal["nodes", "graphs"] | None = None,
+    link_types: str | Sequence[str] | None = None,
+    pairs: PairFiles | Mapping[str, str | Path] | None = None,
+    seed: int = 0,
+) -> Dataset:
+    """Read a data set from an edge table and a node table (Parquet, CSV, TSV, also .gz).
+
+    Args:
+        edges: Edge table.
+        nodes: Node table, with a row for each node; all nodes that edges name if left out.
+        task: What is predicted.
+        name: What results call the data; the edge table's name if left out.
+        source: Column of the edge table: the id that an edge starts from.
+        target: Column of the edge table: the id that it points to.
+        edge_type: Column of the edge table: its type; `type` if left out, where there is such a column.
+        weight: Column of the edge table: its weight; `weight` if left out, where there is such a column.
+        direction: `"inverse"` lets edges lead back under a type of their own, `"undirected"` under the same type,
+            `"as given"` not at all; `"auto"` is undirected where every edge is listed both ways, else inverse.
+        id: Column of the node table: the id that edges name.
+        node_type: Column of the node table: a node's type; `type` if left out, where there is such a column.
+        graph: Column of the node table: which of several graphs a node is in; `graph` if left out, where there is one.
+        features: Columns of the node table, also as `emb_*`; all other numbers and lists if left out.
+        categorical: Feature columns of numbers that are codes; text is categorical anyway.
+        standardise: Give numbers mean 0 and deviation 1, over training nodes.
+        missing: What is done with gaps in features: `"fill"` takes the mean, or no category.
+        label: For classes of nodes: the column of classes or of lists of them, or several columns of 0 and 1.
+        split: Column of train, valid and test; of the node table, for links of the edge table. `split` if left out.
+        ratios: Shares of train, valid and test, drawn by the seed where no column says.
+        split_by: For classes of nodes: whether ratios share out nodes or whole graphs.
+        link_types: For links: the edge types asked for; all if left out.
+        pairs: For links: files of pairs to ask for, by split, instead of held-out edges.
+        seed: Splits and negatives are a function of it.
 
     >>> dataset = read_dataset("edges.csv", "nodes.csv", label="topic", edge_type="kind")
     >>> dataset = read_dataset("edges.parquet", task="link prediction", link_types=["bought"])
     """
-    return read_own(checked(DataConfig, {"edges": edges, "nodes": nodes, **settings}, "data"))
+    given = {setting: value for setting, value in locals().items() if value is not None}
+    config = data_config(given)
+    assert isinstance(config, NodeTableData | LinkTableData)
+    return read_tables(config)
 
 
-def read_own(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
-    """The data set that a config's files hold; those that lie in `data_dir` under their name are taken from there."""
+def read_tables(config: NodeTableData | LinkTableData, data_dir: str | Path | None = None) -> Dataset:
+    """Read the data set that a config's tables hold; files that lie in `data_dir` under their name are taken from there."""
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
-    dataset = replace((_links if config.task == "link prediction" else _classes)(files, _read(files)), origin=config)
-    if any(path is not None for path in dict(config.pairs).values()):
+    if isinstance(files, NodeTableData):
+        return _classes(files, _read(files), config)
+    dataset = _links(files, _read(files), config)
+    if any(path is not None for path in dict(files.pairs).values()):
         dataset.check_leaks()  # of links that we held out ourselves, none can
     return dataset
 
 
-def open_stored(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
-    """The data set in a store, with its labels and splits: mapped, so that rows are read when they are asked for."""
+def open_stored(config: StoreData, data_dir: str | Path | None = None) -> Dataset:
+    """Open the data set in a store, with its labels and splits: mapped, so that rows are read when they are asked for."""
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
-    assert files.store is not None
     return replace(Dataset.open(files.store), name=config.name, origin=files)
 
 
@@ -63,133 +132,123 @@ def _looked_for(folder: Path) -> Callable[[Path], Path]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Both files, and what they say as numbers."""
+    """Both tables, with the nodes and types that edges name as indices."""
 
     edges: Table
-    people: Table | None
-    names: Any  # ids in node order
+    nodes: Table | None
+    ids: Any  # in node order
     source: Ints
     target: Ints
     edge_type: Ints
     edge_type_names: tuple[str, ...]
-    kinds: Kinds
+    node_types: NodeTypes
 
     @property
     def node_type(self) -> Ints | None:
-        return self.kinds.number if self.kinds.names != ONE_KIND else None
+        return self.node_types.index if self.node_types.names != UNTYPED else None
 
 
-def _read(config: DataConfig) -> Tables:
-    links = config.task == "link prediction"
-    given = {"source": config.source, "target": config.target, "type": config.edge_type, "weight": config.weight}
-    edges = table_of(config.edges, given | ({"split": config.split} if links else {}), "edge_type")
+def _read(config: TableData) -> Tables:
+    edges = read_checked(config.edges, ColumnNames.of_settings(config.edge_columns))
     warn_of_unused(edges)
-    people = None
-    if config.nodes is not None:
-        given = {"id": config.id, "type": config.node_type, "graph": config.graph}
-        if not links:
-            given |= {"split": config.split} | ({"label": _one(config.label)} if len(config.label or " ") == 1 else {})
-        people = table_of(config.nodes, given, "node_type")
-    names, (source, target) = indexed_nodes(edges, people)
+    nodes = None if config.nodes is None else read_table(config.nodes, ColumnNames.of_settings(config.node_columns))
+    ids, (source, target) = indexed_nodes(edges, nodes)
     types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types
-    kinds = Kinds(np.zeros(len(names), np.int64), ONE_KIND)
-    if people is not None and "type" in people.columns:
-        kinds = Kinds(*codes_of(people, "type"))
-    return Tables(edges, people, names, source, target, types, tuple(type_names) or (ONE_TYPE,), kinds)
+    node_types = NodeTypes(np.zeros(len(ids), np.int64), UNTYPED)
+    if nodes is not None and "node_type" in nodes.columns:
+        node_types = NodeTypes(*codes_of(nodes, "node_type"))
+    return Tables(edges, nodes, ids, source, target, types, tuple(type_names) or (ONE_TYPE,), node_types)
 
 
-def _one(names: tuple[str, ...] | None) -> str | None:
-    return names[0] if names else None
-
-
-def _graph(config: DataConfig, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
+def _graph(config: TableData, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
     """Make the graph of all edges, or of those that are kept."""
     edges = tables.edges
     rows = np.arange(len(tables.source)) if kept is None else np.flatnonzero(kept)
-    weight = None if "weight" not in edges.columns else numbers_of(edges, "weight", edges.columns["weight"])[rows]
+    weight = weights_of(edges)
     return Graph.from_edges(
         tables.source[rows],
         tables.target[rows],
         tables.edge_type[rows],
-        num_nodes=len(tables.names),
-        weight=weight,
+        num_nodes=len(tables.ids),
+        weight=None if weight is None else weight[rows],
         inverse=config.direction == "inverse",
         undirected=config.direction == "undirected",
-        node_ids=None if are_indices(tables.names) else NodeIds.of(tables.names),
+        node_ids=None if are_indices(tables.ids) else NodeIds.of(tables.ids),
         edge_type_names=tables.edge_type_names,
         where=lambda row: f"{edges.path}, row {rows[row] + 1}",
     )
 
 
-def _with_direction(config: DataConfig, tables: Tables) -> DataConfig:
+def _with_direction(config: Tabled, tables: Tables) -> Tabled:
     """Resolve the direction `auto`: undirected where every edge is listed both ways, else inverse."""
     if config.direction != "auto":
         return config
-    listed = Graph.from_edges(tables.source, tables.target, tables.edge_type, num_nodes=len(tables.names),
+    listed = Graph.from_edges(tables.source, tables.target, tables.edge_type, num_nodes=len(tables.ids),
                               num_edge_types=len(tables.edge_type_names))  # fmt: skip
     return config.model_copy(update={"direction": "undirected" if is_symmetric(listed) else "inverse"})
 
 
 def _nodes(tables: Tables, features: Any) -> NodeTable:
-    people = tables.people
-    graphs = None if people is None or "graph" not in people.columns else codes_of(people, "graph")[0]
-    types, names = (None, ()) if tables.node_type is None else (tables.node_type.astype(np.int16), tables.kinds.names)
-    return NodeTable(len(tables.names), features, types, names, None if graphs is None else graphs.astype(np.int32))
+    nodes = tables.nodes
+    graphs = None if nodes is None or "graph" not in nodes.columns else codes_of(nodes, "graph")[0]
+    types, names = (None, ()) if tables.node_type is None else (tables.node_type.astype(np.int16), tables.node_types.names)
+    return NodeTable(len(tables.ids), features, types, names, None if graphs is None else graphs.astype(np.int32))
 
 
-def _classes(config: DataConfig, tables: Tables) -> Dataset:
+def _classes(config: NodeTableData, tables: Tables, origin: DataConfig) -> Dataset:
     """Make a data set of nodes with their classes, split by a column or by ratios."""
-    people = tables.people
-    assert people is not None
+    table = tables.nodes
+    assert table is not None
     config = _with_direction(config, tables)
-    labels = read_labels(people, config.label)
-    splits = node_splits(config, people, labels)
-    encoding = learn_encoding(people, config, tables.kinds, splits["train"])
+    labels = read_labels(table, config.label)
+    splits = node_splits(config, table, labels)
+    encoding = learn_encoding(table, config, tables.node_types, splits["train"])
     targets = NodeTargets(labels.values, labels.names, splits)
-    return Dataset(config.name, _graph(config, tables), targets, _nodes(tables, _encoded(encoding, tables)), encoding=encoding)
+    nodes = _nodes(tables, _encoded(encoding, tables))
+    return Dataset(config.name, _graph(config, tables), targets, nodes, origin=origin, encoding=encoding)
 
 
 def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
-    if encoding is None or tables.people is None:
+    if encoding is None or tables.nodes is None:
         return None
-    return encoding.encoded(tables.people, tables.kinds)
+    return encoding.encoded(tables.nodes, tables.node_types)
 
 
-def node_splits(config: DataConfig, people: Table, labels: Labels) -> dict[str, Ints]:
-    """Nodes with a label, by the splits that a column says or by ratios."""
-    if "split" not in people.columns:
-        graphs = codes_of(people, "graph")[0] if "graph" in people.columns else None
+def node_splits(config: NodeTableData, table: Table, labels: Labels) -> dict[str, Ints]:
+    """Return the nodes with a label of each split, as a column says or by ratios."""
+    if "split" not in table.columns:
+        graphs = codes_of(table, "graph")[0] if "graph" in table.columns else None
         if graphs is None and config.split_by == "graphs":
             raise GraphError(
-                f"data.split_by is graphs, but {people.path} does not say of which graph nodes are. Give data.graph."
+                f"data.split_by is graphs, but {table.path} does not say of which graph nodes are. Give data.graph."
             )
         if graphs is not None and splits_graphs(config, graphs, labels):
             return split_graphs(labels, graphs, config.ratios, config.seed)
         return split_nodes(labels, config.ratios, config.seed)
     splits, unlabelled = {}, 0
-    for name, nodes in splits_of(people).items():
+    for name, nodes in splits_of(table).items():
         labelled = nodes[labels.known[nodes]]
         unlabelled += len(nodes) - len(labelled)
         if labelled.size:
             splits[name] = labelled
     if "train" not in splits:
-        raise GraphError(f"{people.path}, column {people.column_names['split']!r}: no node with a label is of the split "
+        raise GraphError(f"{table.path}, column {table.column_names['split']!r}: no node with a label is of the split "
                          "'train'. Mark what is to be learned from, or remove the column to split by ratios.")  # fmt: skip
     if unlabelled:
         warnings.warn(f"{unlabelled} nodes of splits have no label and were left out of these.", GatasWarning, stacklevel=4)
     return splits
 
 
-def _links(config: DataConfig, tables: Tables) -> Dataset:
+def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset:
     """Make a data set of links of the types asked for, held out of the graph."""
     config = _with_direction(config, tables)
-    encoding = None if tables.people is None else learn_encoding(tables.people, config, tables.kinds, None)
-    files = read_pair_files(config, tables.names)
+    encoding = None if tables.nodes is None else learn_encoding(tables.nodes, config, tables.node_types, None)
+    files = read_pair_files(config, tables.ids)
     names = asked_types(config, tables.edge_type_names, files)
     kind = np.array([names.index(name) if name in names else UNASKED for name in tables.edge_type_names])
-    listed = Links(tables.source, kind[tables.edge_type], tables.target, len(tables.names))
-    given = {split: numbered_pairs(pairs, names, len(tables.names)) for split, pairs in files.items()}
+    listed = IndexedPairs(tables.source, kind[tables.edge_type], tables.target, len(tables.ids))
+    given = {split: indexed_pairs(pairs, names, len(tables.ids)) for split, pairs in files.items()}
     held = hold_out_links(
         listed,
         given,
@@ -201,7 +260,8 @@ def _links(config: DataConfig, tables: Tables) -> Dataset:
         where=str(tables.edges.path),
     )
     graph, nodes = _graph(config, tables, held.in_graph), _nodes(tables, _encoded(encoding, tables))
-    return Dataset(config.name, graph, LinkTargets(names, held.splits, held.ends), nodes, encoding=encoding)
+    targets = LinkTargets(names, held.splits, held.ends)
+    return Dataset(config.name, graph, targets, nodes, origin=origin, encoding=encoding)
 
 
 def _edge_splits(edges: Table) -> Ints:

@@ -1,4 +1,4 @@
-"""Tables that a config names: edges, nodes, and pairs to ask for."""
+"""Files of pairs to ask for, beside an edge table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,32 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from gatas.datasets.config import DataConfig
-from gatas.datasets.held_out import Flags, Links
+from gatas.datasets.config import LinkTableData
+from gatas.datasets.held_out import Flags, IndexedPairs
 from gatas.errors import GraphError
+from gatas.graph.checks import IdFacts, are_integers, refuse_decimals
+from gatas.graph.column_types import is_text
+from gatas.graph.columns import ColumnNames
 from gatas.graph.inputs import Ints
-from gatas.graph.reading import codes_of
-from gatas.graph.tables import Table, ids_of, is_text_file, numbers_of, read_table, same_kind
-
-REQUIRED = ("source", "target", "id")
-
-
-def table_of(path: Path | None, given: Mapping[str, str | None], type_setting: str) -> Table:
-    """A file's columns under our names for them: those that are given must be there, others may be."""
-    assert path is not None
-    required = [name for name in given if name in REQUIRED]
-    optional = [name for name in given if name not in REQUIRED]
-    names = {name: column for name, column in given.items() if column is not None}
-
-    def naming(ours: str, column: str) -> str:
-        return f"data.{type_setting if ours == 'type' else ours}: {column}"
-
-    return read_table(path, required, optional, names, header=True, naming=naming)
+from gatas.graph.tables import Table, as_ids, checked_ids, codes_of, numbers_of, read_checked
 
 
 @dataclass(frozen=True)
 class PairTable:
-    """One file of pairs: nodes by number, types by name, labels."""
+    """One file of pairs: nodes by index, types by name, labels."""
 
     path: Path
     source: Ints
@@ -44,28 +31,30 @@ class PairTable:
     label: Flags
 
 
-def read_pair_files(config: DataConfig, names: Any) -> dict[str, PairTable]:
-    """By split; `names` are the ids in node order."""
+def read_pair_files(config: LinkTableData, ids: Any) -> dict[str, PairTable]:
+    """Read the files of pairs of each split; `ids` are those of the graph, in node order."""
     files = {split: path for split, path in dict(config.pairs).items() if path is not None}
     if files and not files.keys() & {"valid", "test"}:
         raise GraphError("data.pairs has a file for training alone. Give one for valid or test, or ratios instead.")
-    return {split: _read(path, config, names) for split, path in files.items()}
+    return {split: _read(path, config, ids) for split, path in files.items()}
 
 
-def _read(path: Path, config: DataConfig, names: Any) -> PairTable:
-    given = {"source": config.source, "target": config.target, "type": config.edge_type, "label": None}
-    table = table_of(path, given, "edge_type")
+def _read(path: Path, config: LinkTableData, ids: Any) -> PairTable:
+    table = read_checked(path, ColumnNames.of_settings(config.pair_columns))
     if not table.num_rows:
         raise GraphError(f"{path} has no rows. Give it pairs, or leave it out of data.pairs.")
-    types, type_names = codes_of(table, "type") if "type" in table.columns else (None, ())
-    source, target = (_numbered(table, column, names) for column in ("source", "target"))
+    types, type_names = codes_of(table, "edge_type") if "edge_type" in table.columns else (None, ())
+    source, target = (_indices(table, column, ids) for column in ("source", "target"))
     return PairTable(path, source, target, types, type_names, _labels(table))
 
 
-def _numbered(table: Table, column: str, names: Any) -> Ints:
-    """Ids as node numbers."""
-    described = ["the graph's are", f"those of {table.path} are"]
-    known, values = same_kind([names, ids_of(table, column)], described, [False, is_text_file(table.path)])
+def _indices(table: Table, column: str, ids: Any) -> Ints:
+    """Return the index of each id."""
+    values, facts = checked_ids(table, column)
+    refuse_decimals([facts])
+    of_graph = IdFacts("id", text=is_text(ids), rows=len(ids))
+    integers = are_integers([("the graph's are", of_graph), (f"those of {table.path} are", facts)])
+    known, values = as_ids(ids, integers), as_ids(values, integers)
     found = pc.index_in(values, value_set=known)
     if found.null_count:
         row = pc.index(pc.is_null(found), True).as_py()
@@ -83,12 +72,12 @@ def _labels(table: Table) -> Flags:
     usable = np.isin(labels, (0, 1))
     if not usable.all():
         row = int(np.argmin(usable))
-        raise GraphError(f"{table.place(row, 'label')}: the label is {labels[row]:g}; expected 1 for a link, 0 for none.")
+        raise GraphError(f"{table.place(row, 'label')}: the label is {labels[row]:g}; expected 1 for a link, 0 for a negative.")
     return labels.astype(np.int8)
 
 
-def asked_types(config: DataConfig, of_graph: tuple[str, ...], files: Mapping[str, PairTable]) -> tuple[str, ...]:
-    """The types asked for: those that the settings name, or that files of pairs hold, or all of the graph."""
+def asked_types(config: LinkTableData, of_graph: tuple[str, ...], files: Mapping[str, PairTable]) -> tuple[str, ...]:
+    """Return the types asked for: those that the settings name, or that files of pairs hold, or all of the graph."""
     in_files = sorted({name for table in files.values() for name in table.edge_type_names})
     names = config.link_types or tuple(in_files) or of_graph
     for name in names:
@@ -99,8 +88,8 @@ def asked_types(config: DataConfig, of_graph: tuple[str, ...], files: Mapping[st
     return tuple(dict.fromkeys(names))
 
 
-def numbered_pairs(table: PairTable, names: tuple[str, ...], num_nodes: int) -> tuple[Links, Flags]:
-    """Pairs with types as numbers among those asked for, and their labels."""
+def indexed_pairs(table: PairTable, names: tuple[str, ...], num_nodes: int) -> tuple[IndexedPairs, Flags]:
+    """Return pairs with types as indices among those asked for, and their labels."""
     if table.edge_type is None:
         if len(names) > 1:
             raise GraphError(f"{table.path} has no column of types, while {', '.join(names)} are asked for. Add one, or name "
@@ -111,4 +100,4 @@ def numbered_pairs(table: PairTable, names: tuple[str, ...], num_nodes: int) -> 
             raise GraphError(f"{table.path} has pairs of type {wrong[0]!r}, but only {', '.join(names)} are asked for. Add it "
                              "to data.link_types, or remove them.")  # fmt: skip
         kind = np.array([names.index(name) for name in table.edge_type_names], np.int64)[table.edge_type]
-    return Links(table.source, kind, table.target, num_nodes), table.label
+    return IndexedPairs(table.source, kind, table.target, num_nodes), table.label

@@ -23,7 +23,7 @@ CLASSES = {
 
 
 def read(name: str, folder: Path) -> Dataset:
-    """From the raw files; nothing is written beside them."""
+    """Read the raw files; nothing is written beside them."""
     from torch_geometric.io import read_planetoid_data
 
     from gatas.datasets.pyg import dataset_from_pyg
@@ -36,7 +36,7 @@ def read(name: str, folder: Path) -> Dataset:
 
 
 def download(name: str, cache: Path) -> None:
-    """Through PyG's own loader."""
+    """Download the files through PyG's own loader."""
     from torch_geometric.datasets import Planetoid
 
     Planetoid(str(cache / name), FOLDERS[name])

@@ -20,7 +20,7 @@ REBUILT = "rebuilt labels: graph and features are the released ones, about 1 % o
 
 
 def read_arrays(name: str, folder: Path) -> Dataset:
-    """From `ppi_graph_feats.npz` and `ppi_labels_rebuilt.npz`: exact graph and features, rebuilt labels."""
+    """Read `ppi_graph_feats.npz` and `ppi_labels_rebuilt.npz`: exact graph and features, rebuilt labels."""
     labels_file = folder / "ppi_labels_rebuilt.npz"
     if not labels_file.is_file():
         raise DatasetError(f"{labels_file} is missing beside ppi_graph_feats.npz.")
@@ -41,7 +41,7 @@ def read_arrays(name: str, folder: Path) -> Dataset:
 
 
 def read_released(name: str, folder: Path) -> Dataset:
-    """From the files of `ppi.zip`, read by PyG. It writes what it made of them: not beside them, unless it did so before."""
+    """Read the files of `ppi.zip` by PyG. It writes what it made of them: not beside them, unless it did so before."""
     import torch
     from torch_geometric.datasets import PPI
 
@@ -61,14 +61,14 @@ def read_released(name: str, folder: Path) -> Dataset:
 
 
 def download(name: str, cache: Path) -> None:
-    """Through PyG's own loader."""
+    """Download the files through PyG's own loader."""
     from torch_geometric.datasets import PPI
 
     PPI(str(cache / name))
 
 
 def _standardised(features: NDArray[Any], training: NDArray[np.bool_]) -> Floats:
-    """Mean 0 and deviation 1 over the training nodes, as the common form of this data has it."""
+    """Give features mean 0 and deviation 1 over the training nodes, as the common form of this data has it."""
     mean, deviation = features[training].mean(axis=0), features[training].std(axis=0)
     scaled: Floats = ((features - mean) / np.where(deviation > 0, deviation, 1.0)).astype(np.float32)
     return scaled

@@ -1,4 +1,4 @@
-"""Links of PyTorch Geometric: edges held out of one graph, or the pairs that `RandomLinkSplit` returned."""
+"""IndexedPairs of PyTorch Geometric: edges held out of one graph, or the pairs that `RandomLinkSplit` returned."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -10,7 +10,7 @@ from torch_geometric.data import Data, HeteroData
 
 from gatas.datasets.config import Direction, Ratios
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.held_out import UNASKED, Given, Links, hold_out_links, is_symmetric, joined
+from gatas.datasets.held_out import UNASKED, Given, IndexedPairs, hold_out_links, is_symmetric, joined
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.targets import SPLITS, LinkTargets
 from gatas.errors import GraphError
@@ -65,7 +65,9 @@ def links_from_pyg(
     if direction == "auto":
         direction = "undirected" if is_symmetric(graph) else "inverse"
     kinds = np.array([asked.index(one) if one in asked else UNASKED for one in names])
-    listed = Links(graph.source.astype(np.int64), kinds[graph.edge_type], graph.neighbour.astype(np.int64), graph.num_nodes)
+    listed = IndexedPairs(
+        graph.source.astype(np.int64), kinds[graph.edge_type], graph.neighbour.astype(np.int64), graph.num_nodes
+    )
     given = {split: pairs for split, part in zip(SPLITS, parts, strict=False) if (pairs := _pairs(part, graph, asked))}
     alone = len(parts) == 1
     held = hold_out_links(
@@ -171,7 +173,7 @@ def labelled_types(data: PygData) -> list[str]:
 
 def _pairs(data: PygData, graph: Graph, asked: tuple[str, ...]) -> Given | None:
     """Return the pairs of edge_label_index with their labels; None where there are none."""
-    found: list[tuple[Links, NDArray[np.int8]]] = []
+    found: list[tuple[IndexedPairs, NDArray[np.int8]]] = []
     if isinstance(data, Data):
         if "edge_label_index" in data:
             found.append(_pairs_of(data, _pair_types(data, graph, asked), (0, 0), (graph.num_nodes,) * 2, graph.num_nodes))
@@ -190,7 +192,7 @@ def _pairs(data: PygData, graph: Graph, asked: tuple[str, ...]) -> Given | None:
 
 def _pairs_of(
     store: Any, kind: Any, shifts: tuple[int, int], limits: tuple[int, int], num_nodes: int
-) -> tuple[Links, NDArray[np.int8]]:
+) -> tuple[IndexedPairs, NDArray[np.int8]]:
     """Return the pairs of one store; ends are checked before they are shifted to the range of their node type."""
     source, target = edge_ends({"edge_index": store.edge_label_index}, *limits, "edge_label_index, ")
     label = as_array(store.edge_label) if "edge_label" in store else np.ones(len(source))
@@ -199,7 +201,7 @@ def _pairs_of(
             f"edge_label has shape {label.shape}, but edge_label_index has {len(source)} pairs. Give one for each."
         )
     kinds = np.broadcast_to(kind, len(source)).astype(np.int64)
-    return Links(source + shifts[0], kinds, target + shifts[1], num_nodes), (label > 0).astype(np.int8)
+    return IndexedPairs(source + shifts[0], kinds, target + shifts[1], num_nodes), (label > 0).astype(np.int8)
 
 
 def _pair_types(data: Data, graph: Graph, asked: tuple[str, ...]) -> Any:

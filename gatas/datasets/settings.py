@@ -1,30 +1,37 @@
 """Settings as people give them: checked, or refused with the key, what came and what was expected."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from gatas.errors import ConfigError
 
-Section = TypeVar("Section", bound=BaseModel)
+SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 
-def checked(section: type[Section], given: Mapping[str, Any], where: str = "") -> Section:
-    """A section of a config, or an error that names the key, what came and what was expected."""
+def checked(model: type[SectionModel], given: Mapping[str, Any], where: str = "") -> SectionModel:
+    """Make a section of a config, or raise an error that names the key, what came and what was expected."""
     try:
-        return section(**given)
+        return model(**given)
     except ValidationError as error:
-        raise ConfigError(" ".join(_explained(section, problem, where) for problem in error.errors())) from None
+        refuse_settings(error, [model], where)
 
 
-def _explained(section: type[BaseModel], problem: Any, where: str) -> str:
-    key = ".".join([*([where] if where else []), *(str(part) for part in problem["loc"])])
+def refuse_settings(error: ValidationError, models: Iterable[type[BaseModel]], where: str) -> NoReturn:
+    """Say in one line what is wrong with settings of one of these models."""
+    models = list(models)
+    raise ConfigError(" ".join(_explained(models, problem, where) for problem in error.errors())) from None
+
+
+def _explained(models: list[type[BaseModel]], problem: Any, where: str) -> str:
+    place = [part for part in problem["loc"] if not str(part).startswith("(")]  # without tags of unions
+    key = ".".join([*([where] if where else []), *map(str, place)])
     if problem["type"] == "extra_forbidden":
-        known = known_keys(section, problem["loc"][:-1])
-        near = get_close_matches(str(problem["loc"][-1]), known, n=1)
+        known = known_keys(models, place[:-1])
+        near = get_close_matches(str(place[-1]), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
         return f"there is no setting {key!r}.{hint}"
     message = str(problem["msg"])
@@ -33,18 +40,24 @@ def _explained(section: type[BaseModel], problem: Any, where: str) -> str:
     return f"{key} is {problem['input']!r}; {message[0].lower()}{message[1:]}."
 
 
-def known_keys(section: type[BaseModel], inside: tuple[Any, ...]) -> list[str]:
-    """The keys of a section, or of one inside it."""
+def known_keys(models: Iterable[type[BaseModel]], inside: Iterable[Any]) -> list[str]:
+    """Return the keys of a section that is one of these models, or of a section inside it."""
+    found = list(models)
     for part in inside:
-        field = section.model_fields.get(str(part))
-        if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, BaseModel):
-            return []
-        section = field.annotation
-    return list(section.model_fields)
+        fields = [model.model_fields[str(part)] for model in found if str(part) in model.model_fields]
+        found = [model for field in fields for model in _models_in(field.annotation)]
+    return list(dict.fromkeys(key for model in found for key in model.model_fields))
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """Find the models that a field may hold."""
+    if isinstance(annotation, type):
+        return [annotation] if issubclass(annotation, BaseModel) else []
+    return [model for part in get_args(annotation) for model in _models_in(part)]
 
 
 def parsed_setting(text: str) -> tuple[str, Any]:
-    """`key=value` as on a command line; the value is YAML."""
+    """Parse `key=value` as given on a command line; the value is YAML."""
     key, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"{text!r} sets nothing; expected section.key=value, such as training.epochs=200.")

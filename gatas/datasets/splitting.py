@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gatas.datasets.config import DataConfig, Ratios
+from gatas.datasets.config import NodeTableData, Ratios
 from gatas.datasets.labels import Labels
 from gatas.datasets.targets import SPLITS
 from gatas.errors import GraphError
@@ -10,7 +10,7 @@ from gatas.graph.inputs import Ints
 
 
 def split_nodes(labels: Labels, ratios: Ratios, seed: int) -> dict[str, Ints]:
-    """Nodes with a label, those of each class by the same shares; with several labels a node, all alike."""
+    """Draw splits of the nodes with a label: each class by the same shares; where labels are multi-label, all nodes alike."""
     nodes = np.flatnonzero(labels.known)
     strata = np.zeros(len(nodes), np.int64) if labels.values.ndim == 2 else labels.values[nodes]
     number = drawn_splits(strata, ratios, np.random.default_rng(seed), "labelled nodes")
@@ -18,8 +18,8 @@ def split_nodes(labels: Labels, ratios: Ratios, seed: int) -> dict[str, Ints]:
     return {name: chosen for name, chosen in splits.items() if chosen.size}
 
 
-def splits_graphs(config: DataConfig, graphs: Ints, labels: Labels) -> bool:
-    """Whether ratios are of whole graphs: as settings say, or where each of several has labels and there are enough."""
+def splits_graphs(config: NodeTableData, graphs: Ints, labels: Labels) -> bool:
+    """Whether ratios are of whole graphs: as settings say, or where there are several, all with labels, and enough of them."""
     if config.split_by is not None:
         return config.split_by == "graphs"
     labelled, shares = np.unique(graphs[labels.known]), [getattr(config.ratios, name) > 0 for name in SPLITS]
@@ -27,7 +27,7 @@ def splits_graphs(config: DataConfig, graphs: Ints, labels: Labels) -> bool:
 
 
 def split_graphs(labels: Labels, graphs: Ints, ratios: Ratios, seed: int) -> dict[str, Ints]:
-    """The labelled nodes of whole graphs: one graph at least for each share, and what shares of 1 leave over for training."""
+    """Draw splits of whole graphs: one graph at least for each share, and what shares of 1 leave over for training."""
     labelled = np.random.default_rng(seed).permutation(np.unique(graphs[labels.known]))
     shares = {name: getattr(ratios, name) for name in SPLITS if getattr(ratios, name) > 0}
     counts = {name: max(1, int(share * len(labelled) + 1e-9)) for name, share in shares.items()}
@@ -43,7 +43,7 @@ def split_graphs(labels: Labels, graphs: Ints, ratios: Ratios, seed: int) -> dic
 
 
 def drawn_splits(strata: Ints, ratios: Ratios, generator: np.random.Generator, what: str) -> Ints:
-    """0, 1, 2 for train, valid, test and -1 for none: every stratum by the same shares, at least one of it in training."""
+    """Draw 0, 1, 2 for train, valid, test and -1 for none: every stratum by the same shares, at least one of it in training."""
     order = generator.permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
     ordered = strata[order]

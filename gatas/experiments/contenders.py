@@ -20,7 +20,7 @@ from gatas.experiments.baselines.links.encoders import TRAINING
 from gatas.experiments.baselines.peer import trained
 from gatas.tasks.config import checked
 from gatas.tasks.learnable import Learnable
-from gatas.training.config import Config, DataConfig, TrainingConfig
+from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.limit import Limit
 from gatas.training.loop import fit_models, make_model
 from gatas.training.run import TrainedRun
@@ -75,7 +75,7 @@ class NodePeer(Looped):
 
     def __init__(self, name: str, dataset: Dataset) -> None:
         self.kind, self.recipe = PEERS[name], recipe_of(name, dataset)
-        config = Config(data=DataConfig(name=dataset.name), training=self.recipe.training)
+        config = Config(data=NamedData(name=dataset.name), training=self.recipe.training)
         settings = {"model": dict(self.recipe.model), "training": config.training.model_dump(mode="json")}
         super().__init__(dataset, config, settings)
 
@@ -115,7 +115,7 @@ class Own(Looped):
         of_nodes = trained(learning_rate=0.01, l2=5e-4, epochs=1000, patience=100).model_dump()
         base = TRAINING if dataset.task == LINKS else of_nodes
         training = checked(TrainingConfig, {**base, **given}, f"training_settings of {name}")
-        config = Config(data=DataConfig(name=dataset.name), training=training)
+        config = Config(data=NamedData(name=dataset.name), training=training)
         super().__init__(dataset, config, {"class": name, "training": training.model_dump(mode="json")})
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:

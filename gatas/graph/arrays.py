@@ -19,13 +19,13 @@ class ArrayWriter:
         self.file = (folder / f"{name}.bin").open("wb")
 
     def append(self, values: NDArray[Any]) -> None:
-        """Not by `tofile`, which says nothing of a disk that is full for its last bytes."""
+        """Append values, not by `tofile`, which says nothing of a disk that is full for its last bytes."""
         if values.size:
             self.file.write(np.ascontiguousarray(values, self.dtype).data.cast("B"))
             self.length += values.size
 
     def finish(self) -> list[Any]:
-        """Type and length, for `mapped`."""
+        """Close the file; return type and length, for `mapped`."""
         self.file.close()
         return [self.dtype.name, self.length]
 
@@ -33,13 +33,13 @@ class ArrayWriter:
 def collected(
     pieces: Iterator[Mapping[str, NDArray[Any]]], dtypes: Mapping[str, Any], scratch: Path | None
 ) -> dict[str, NDArray[Any]]:
-    """Arrays that come in pieces: in memory, or in files of a scratch folder that lose their names once they are mapped."""
+    """Collect arrays that come in pieces: in memory, or in files of a scratch folder that lose their names once mapped."""
     if scratch is None:
         parts: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, dtype)] for name, dtype in dtypes.items()}
         for piece in pieces:
             for name, values in piece.items():
                 parts[name].append(values.astype(dtypes[name], copy=False))
-        return {name: np.concatenate(several) for name, several in parts.items()}
+        return {name: np.concatenate(pieces) for name, pieces in parts.items()}
     with TemporaryDirectory(prefix=".gatas-", dir=scratch) as folder:
         writers = {name: ArrayWriter(Path(folder), name, dtype) for name, dtype in dtypes.items()}
         for piece in pieces:
@@ -51,7 +51,7 @@ def collected(
 def mapped(
     folder: Path, name: str, described: list[Any], width: int | None = None, mode: Literal["r", "c"] = "r"
 ) -> NDArray[Any]:
-    """A read-only map of what was written, or one of which changes stay in memory; with a width, a matrix."""
+    """Map what was written, read-only or with changes that stay in memory; with a width, as a matrix."""
     dtype, length = described
     if not length:
         empty: NDArray[Any] = np.empty(0, dtype)

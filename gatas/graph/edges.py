@@ -52,7 +52,7 @@ def listed_edges(source: Any, target: Any, edge_type: Any, weight: Any, where: W
 
 
 def without_zeros(edges: EdgeList) -> EdgeList:
-    """An edge of weight 0 cannot be walked and is dropped with a warning; its nodes and its type stay known."""
+    """Drop edges of weight 0, which cannot be walked, with a warning; their nodes and types stay known."""
     if edges.weight is None or edges.weight.all():
         return edges
     dropped = int((edges.weight == 0).sum())
@@ -61,7 +61,7 @@ def without_zeros(edges: EdgeList) -> EdgeList:
 
 
 def checked_range(edges: EdgeList, num_nodes: int | None, where: Where) -> int:
-    """The number of nodes, given or found; no edge may point outside it."""
+    """Return the number of nodes, given or found; no edge may point outside it."""
     found = max(int(edges.source.max(initial=-1)), int(edges.target.max(initial=-1))) + 1  # Python's ints do not wrap
     num_nodes = found if num_nodes is None else as_count(num_nodes, "num_nodes")
     if num_nodes < 1:
@@ -79,7 +79,7 @@ def checked_range(edges: EdgeList, num_nodes: int | None, where: Where) -> int:
 
 
 def numbered_types(types: Ints, num_edge_types: int | None, names: Sequence[str], where: Where) -> tuple[Ints, tuple[str, ...]]:
-    """Edge types from 0 without gaps, and a name for each. A given number of types is taken as it is."""
+    """Number edge types from 0 without gaps, with a name for each. A given number of types is taken as it is."""
     if num_edge_types is None and not names:
         return _compacted(types)
     count = len(names) if num_edge_types is None else as_count(num_edge_types, "num_edge_types")
@@ -126,14 +126,14 @@ def inverse_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_inverse_types(edges: EdgeList, num_edge_types: int, num_nodes: int) -> EdgeList:
-    """(i, r, j) also gives (j, r⁻¹, i); the inverse of type k is type k + num_edge_types."""
+    """Add (j, r⁻¹, i) for each (i, r, j); the inverse of type k is type k + num_edge_types."""
     inverse_type = edges.edge_type + num_edge_types
     both = _joined(edges, replace(edges, source=edges.target, edge_type=inverse_type, target=edges.source))
     return _distinct(both, num_nodes) if both.weight is None else both.take(_sorted(both, num_nodes)[0])
 
 
 def with_reverses(edges: EdgeList, num_nodes: int) -> EdgeList:
-    """(i, r, j) also gives (j, r, i), unless the data says so itself: doing it twice changes nothing."""
+    """Add (j, r, i) for each (i, r, j), unless the data says so itself: doing it twice changes nothing."""
     both = _joined(edges, replace(edges, source=edges.target, target=edges.source))
     if both.weight is None:
         return _distinct(both, num_nodes)
@@ -182,7 +182,7 @@ def _joined(left: EdgeList, right: EdgeList) -> EdgeList:
 
 
 def _keys(edges: EdgeList, num_types: int, num_nodes: int) -> Ints | None:
-    """One number per triplet, ascending as triplets do; None where that would overflow."""
+    """Return one number per triplet, ascending as triplets do; None where that would overflow."""
     if num_types * num_nodes * num_nodes >= 2**63:
         return None
     keys: Ints = (edges.source * num_types + edges.edge_type) * num_nodes + edges.target
@@ -190,7 +190,7 @@ def _keys(edges: EdgeList, num_types: int, num_nodes: int) -> Ints | None:
 
 
 def _distinct(edges: EdgeList, num_nodes: int) -> EdgeList:
-    """Unweighted edges, sorted and each once. Sorting keys and taking them apart again beats ordering three columns."""
+    """Sort unweighted edges, each once. Sorting keys and taking them apart again beats ordering three columns."""
     num_types = int(edges.edge_type.max(initial=0)) + 1
     keys = _keys(edges, num_types, num_nodes)
     if keys is None:
@@ -203,7 +203,7 @@ def _distinct(edges: EdgeList, num_nodes: int) -> EdgeList:
 
 
 def _sorted(edges: EdgeList, num_nodes: int) -> tuple[Ints, NDArray[np.bool_]]:
-    """The order by (source, edge_type, target), and which of the ordered edges are the first of their kind."""
+    """Return the order by (source, edge_type, target), and which of the ordered edges are the first of their kind."""
     keys = _keys(edges, int(edges.edge_type.max(initial=0)) + 1, num_nodes)
     if keys is not None:
         order = np.argsort(keys, kind="stable")
@@ -213,7 +213,7 @@ def _sorted(edges: EdgeList, num_nodes: int) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def _changes(*columns: Ints) -> NDArray[np.bool_]:
-    """Where a row differs from the one before it; the first always does."""
+    """Return where a row differs from the one before it; the first always does."""
     first = np.ones(len(columns[0]), bool)
     first[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     return first

@@ -40,7 +40,7 @@ class ExtendedIds:
 
     @cached_property
     def _index(self) -> dict[int | str, int]:
-        """The index of each new node by its id."""
+        """Return the index of each new node by its id."""
         return {one: self.graph.num_nodes + k for k, one in enumerate(self.new)}
 
     def take(self, indices: Any) -> list[int | str]:

@@ -236,7 +236,7 @@ class Graph:
             self._check_edge_values()
 
     def _check_edge_values(self) -> None:
-        """Bounds and order, in slices, so that a mapped graph is never copied whole."""
+        """Check bounds and order, in slices, so that a mapped graph is never copied whole."""
         for first, last in _slices(self.num_edges):
             node, kind = self.neighbour[first:last], self.edge_type[first:last]
             if node.min() < 0 or node.max() >= self.num_nodes:

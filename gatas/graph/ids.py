@@ -84,7 +84,7 @@ class NodeIds:
 
     @cached_property
     def _index(self) -> dict[int | str, int]:
-        """A hash table of all ids, for callers that look up again and again; made when first needed."""
+        """Make a hash table of all ids, for callers that look up again and again."""
         return {node_id: index for index, node_id in enumerate(self.tolist())}
 
     def get(self, node_id: int | str) -> int:

@@ -19,7 +19,7 @@ FLOAT32 = np.finfo(np.float32)
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Numpy view of a list, an array or a tensor on any device; never the caller's to be changed."""
+    """Return a numpy view of a list, an array or a tensor on any device; never to be written to."""
     try:
         if hasattr(values, "detach"):
             values = values.detach().cpu()
@@ -37,7 +37,7 @@ def as_array(values: Any) -> NDArray[Any]:
 
 
 def as_count(value: Any, what: str) -> int:
-    """A whole number ≥ 0, as a Python int: sums of these must not wrap."""
+    """Return a whole number ≥ 0, as a Python int: sums of these must not wrap."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -48,7 +48,7 @@ def as_count(value: Any, what: str) -> int:
 
 
 def as_indices(values: Any, what: str, where: Where) -> Ints:
-    """A vector of whole numbers ≥ 0. Nothing is rounded, wrapped or read from text."""
+    """Return a vector of whole numbers ≥ 0. Nothing is rounded, wrapped or read from text."""
     array = as_array(values)
     if array.ndim != 1:
         raise GraphError(f"{what} has shape {array.shape}; expected one dimension, one number per edge or node.")
@@ -72,7 +72,7 @@ def as_indices(values: Any, what: str, where: Where) -> Ints:
 
 
 def as_weights(values: Any, where: Where) -> Floats:
-    """Positive, finite weights in float32; zeros pass, for the caller to drop."""
+    """Return positive, finite weights in float32; zeros pass, for the caller to drop."""
     array = as_array(values)
     if array.ndim != 1:
         raise GraphError(f"weight has shape {array.shape}; expected one number per edge.")
@@ -92,7 +92,7 @@ def as_weights(values: Any, where: Where) -> Floats:
 
 
 def as_features(values: Any, num_nodes: int, where: Where) -> Floats:
-    """A (num_nodes, F) float32 matrix without NaN or infinity."""
+    """Return a (num_nodes, F) float32 matrix without NaN or infinity."""
     array = as_array(values)
     if array.ndim != 2:
         raise GraphError(f"features have shape {array.shape}; expected (nodes, features).")
@@ -116,12 +116,12 @@ def as_features(values: Any, num_nodes: int, where: Where) -> Floats:
 
 
 def owned(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """A copy as `dtype`; what has it already and cannot be written to (mapped, perhaps larger than memory) stays."""
+    """Return a copy as `dtype`; what has it already and cannot be written to (mapped, perhaps larger than memory) stays."""
     return array if array.dtype == dtype and not array.flags.writeable else array.astype(dtype)
 
 
 def kept(array: NDArray[Any]) -> NDArray[Any]:
-    """An array nobody else can write to: a copy, unless it is read-only already (mapped from a file, or made here)."""
+    """Return an array nobody else can write to: a copy, unless it is read-only already (mapped from a file, or made here)."""
     owner: Any = array
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
         owner = owner.base
@@ -129,20 +129,20 @@ def kept(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """The array itself, not to be written to from now on."""
+    """Return the array itself, not to be written to from now on."""
     array.flags.writeable = False
     return array
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written through; the graph's arrays are shared by everything downstream."""
+    """Return a view that cannot be written through; the graph's arrays are shared by everything downstream."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def _first_odd(array: NDArray[Any]) -> int:
-    """The first element that is no whole number, or 0: what a user most wants to see."""
+    """Return the index of the first element that is no whole number, or 0: what a user most wants to see."""
     if array.dtype.kind != "f":
         return 0
     return int(np.argmax(~(np.floor(array) == array)))

@@ -62,7 +62,7 @@ def summarise(graph: Graph) -> Summary:
 
 
 def components(graph: Graph) -> NDArray[np.int32]:
-    """The weakly connected component of each node."""
+    """Return the weakly connected component of each node."""
     from scipy.sparse.csgraph import connected_components  # with scipy.linalg, which nothing else here needs
 
     ones = np.ones(graph.num_edges, np.int8)
@@ -72,7 +72,7 @@ def components(graph: Graph) -> NDArray[np.int32]:
 
 
 def _degrees(graph: Graph, source: NDArray[np.int32]) -> tuple[Degrees, ...]:
-    """One sort by type, so that thousands of types cost no more than one."""
+    """Count degrees with one sort by type, so that thousands of types cost no more than one."""
     order = np.argsort(graph.edge_type, kind="stable")
     ends = np.searchsorted(graph.edge_type[order], np.arange(1, graph.num_edge_types))
     parts = np.split(order, ends)[: graph.num_edge_types]

@@ -9,10 +9,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gatas.datasets import Dataset
-from gatas.datasets.encoding import ONE_KIND
+from gatas.datasets.encoding import UNTYPED
 from gatas.datasets.node_columns import features_of as plain_features
 from gatas.datasets.node_table import Features
 from gatas.errors import GraphError
+from gatas.graph.columns import IN_FILES, ColumnNames
 from gatas.graph.tables import Table, ids_of, numbers_of, read_table, warn_of_unused
 
 NEW = Path("new nodes")
@@ -22,15 +23,13 @@ NEW = Path("new nodes")
 def read_node_table(dataset: Dataset, path: Path) -> Table:
     """Read a table of nodes: ids, types, and the columns that features are made of."""
     origin = dataset.origin
-    own = {} if origin is None else {"id": origin.id, "type": origin.node_type}
-    return _read(path, ("id",), ("type", "graph", "label", "split"), own)
+    own = {} if origin is None else {name: origin.node_columns.get(name) for name in ("id", "node_type")}
+    return _read(path, ("id",), ("node_type", "graph", "label", "split"), own)
 
 
-def read_edge_table(dataset: Dataset, path: Path, optional: tuple[str, ...] = ("type", "weight")) -> Table:
+def read_edge_table(dataset: Dataset, path: Path, optional: tuple[str, ...] = ("edge_type", "weight")) -> Table:
     """Read a table of edges, or of pairs to score."""
-    origin, own = dataset.origin, dict[str, str | None]()
-    if origin is not None:
-        own = {"source": origin.source, "target": origin.target, "type": origin.edge_type, "weight": origin.weight}
+    own = {} if dataset.origin is None else dataset.origin.edge_columns
     table = _read(path, ("source", "target"), optional, own)
     warn_of_unused(table)
     return table
@@ -38,8 +37,8 @@ def read_edge_table(dataset: Dataset, path: Path, optional: tuple[str, ...] = ("
 
 def _read(path: Path, required: tuple[str, ...], optional: tuple[str, ...], own: Mapping[str, str | None]) -> Table:
     """Read columns by our names, from a file that has them under those of the run's own tables; some may be missing."""
-    names = {name: own.get(name) or name for name in (*required, *optional)}
-    table = read_table(path, required, (), {name: names[name] for name in required}, True, None)
+    names = {name: own.get(name) or IN_FILES.get(name, name) for name in (*required, *optional)}
+    table = read_table(path, ColumnNames(required, {name: names[name] for name in required}, None))
     there = {name: names[name] for name in optional if names[name] in table.others}
     return Table(
         path,
@@ -52,8 +51,8 @@ def _read(path: Path, required: tuple[str, ...], optional: tuple[str, ...], own:
 
 def read_ids(dataset: Dataset, path: Path) -> list[Any]:
     """Read the ids of a table of nodes."""
-    names = {} if dataset.origin is None else {"id": dataset.origin.id}
-    return list(ids_of(read_table(path, ("id",), (), names, True, None), "id").to_pylist())
+    names = {} if dataset.origin is None else {"id": dataset.origin.node_columns.get("id") or "id"}
+    return list(ids_of(read_table(path, ColumnNames(("id",), names, None)), "id").to_pylist())
 
 
 def read_new_nodes(dataset: Dataset, nodes: Path | None, edges: Path | None) -> dict[str, Any]:
@@ -72,7 +71,7 @@ def read_new_nodes(dataset: Dataset, nodes: Path | None, edges: Path | None) -> 
 
 
 def _listed_edges(links: Table) -> tuple[list[Any], ...]:
-    names = ("source", "type", "target") if "type" in links.columns else ("source", "target")
+    names = ("source", "edge_type", "target") if "edge_type" in links.columns else ("source", "target")
     return tuple(ids_of(links, name).to_pylist() for name in names)
 
 
@@ -86,9 +85,9 @@ def table_features(dataset: Dataset, table: Table) -> Features | None:
     if dataset.origin is None or (dataset.encoding is None and dataset.nodes.num_features):
         return plain_features(table, None)
     origin, encoding = dataset.origin, dataset.encoding
-    known = (*(origin.label or ()), origin.split, origin.graph, *([] if encoding is None else encoding.names))
+    known = (*origin.label_columns, *origin.node_columns.values(), *([] if encoding is None else encoding.names))
     warn_of_unused(table, used=[name for name in known if name is not None])
-    return None if encoding is None else encoding.encoded(table, encoding.kinds(table))
+    return None if encoding is None else encoding.encoded(table, encoding.node_types(table))
 
 
 def is_raw(dataset: Dataset, features: Any) -> bool:
@@ -110,19 +109,19 @@ def encoded_rows(dataset: Dataset, rows: Any) -> NDArray[np.float32]:
     if unknown:
         known = ", ".join(map(repr, columns_of(dataset)))
         raise GraphError(f"a new node has a value for {unknown[0]!r}; the model was trained on {known}.")
-    return dataset.encoding.encoded(table, dataset.encoding.kinds(table))
+    return dataset.encoding.encoded(table, dataset.encoding.node_types(table))
 
 
 def columns_of(dataset: Dataset) -> list[str]:
     """Return the columns that values of new nodes may have."""
     if dataset.encoding is None:
         return []
-    kind = [] if dataset.encoding.types == ONE_KIND else [_type_column(dataset)]
+    kind = [] if dataset.encoding.types == UNTYPED else [_type_column(dataset)]
     return [*kind, *dataset.encoding.names]
 
 
 def _type_column(dataset: Dataset) -> str:
-    return "type" if dataset.origin is None else dataset.origin.node_type or "type"
+    return "type" if dataset.origin is None else dataset.origin.node_columns.get("node_type") or "type"
 
 
 def _as_table(dataset: Dataset, rows: Any) -> Table:
@@ -133,8 +132,8 @@ def _as_table(dataset: Dataset, rows: Any) -> Table:
         raise GraphError(f"values of new nodes do not make columns ({str(error).splitlines()[0]}).") from None
     columns = {name: given[name] for name in given.column_names}
     kind = _type_column(dataset)
-    types = {"type": columns.pop(kind)} if kind in columns and dataset.encoding.types != ONE_KIND else {}
-    return Table(NEW, types, {"type": kind} if types else {}, columns, len(rows))
+    types = {"node_type": columns.pop(kind)} if kind in columns and dataset.encoding.types != UNTYPED else {}
+    return Table(NEW, types, {"node_type": kind} if types else {}, columns, len(rows))
 
 
 def _filled(rows: Any) -> list[dict[str, Any]]:

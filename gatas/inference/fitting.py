@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gatas.datasets import DataConfig, Dataset, open_dataset
+from gatas.datasets import Dataset, open_dataset
+from gatas.datasets.config import NamedData
 from gatas.errors import ConfigError, TrainingError
 from gatas.inference.run import Run
 from gatas.tasks import Model
@@ -47,7 +48,7 @@ def fit(
             arguments.
         settings: The settings of `TrainingConfig`, such as `epochs`, `batch_size` and `learning_rate`.
     """
-    data = dataset.origin or DataConfig(name=dataset.name)
+    data = dataset.origin or NamedData(name=dataset.name)
     config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
     check_fits(model, dataset)
     if not warm_start:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gatas.datasets import Dataset, LinkTargets, Pairs
-from gatas.datasets.negatives import draw_pairs, numbered
+from gatas.datasets.negatives import draw_pairs, pair_keys
 from gatas.errors import GatasError
 from gatas.graph import NO_INVERSE
 from gatas.graph.inputs import Ints
@@ -131,8 +131,8 @@ class LinkTask:
         train, graph = self.splits["train"], self.dataset.graph
         asked = np.array([_asked(name, self.dataset) for name in graph.edge_type_names], np.int64)
         kind = asked[graph.edge_type]
-        edges = numbered(graph.source, kind, graph.neighbour, graph.num_nodes)[kind >= 0]
-        links = numbered(train.source, train.edge_type, train.target, graph.num_nodes)[train.label == 1]
+        edges = pair_keys(graph.source, kind, graph.neighbour, graph.num_nodes)[kind >= 0]
+        links = pair_keys(train.source, train.edge_type, train.target, graph.num_nodes)[train.label == 1]
         return np.union1d(links, edges)
 
     def to(self, device: torch.device) -> "LinkTask":

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from gatas.datasets import Dataset
+from gatas.datasets import Dataset, StoreData
 from gatas.errors import ConfigError
 from gatas.files import RunningChecksum
 from gatas.nn import Encoder
@@ -100,7 +100,7 @@ class Model(Learnable):
         if not dataset.mapped:
             return Transitions.build(dataset.graph, steps, **settings)
         assert dataset.store is not None
-        if dataset.origin is not None and dataset.origin.transitions is not None:
+        if isinstance(dataset.origin, StoreData) and dataset.origin.transitions is not None:
             return opened_for(dataset.graph, dataset.origin.transitions, Walks(steps, **settings))
         self.captures = False  # rows are made on the host
         return ReadAhead(OnDemand(dataset.graph, steps, **settings, scratch=dataset.store.parent), self._touch)

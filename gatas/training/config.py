@@ -7,12 +7,12 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, Field
 
-from gatas.datasets.config import DataConfig
+from gatas.datasets.config import DataConfig, DataSettings, NamedData
 from gatas.datasets.settings import parsed_setting
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, checked
 
-__all__ = ["Config", "DataConfig", "TrainingConfig", "load_config", "parsed_setting"]
+__all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting"]
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
@@ -53,7 +53,7 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
 class Config(BaseModel, frozen=True, extra="forbid"):
     """A whole run."""
 
-    data: DataConfig = Field(DataConfig(), description="what is learned from")
+    data: DataConfig = Field(NamedData(), description="what is learned from")
     model: ModelConfig = Field(ModelConfig(), description="what learns")
     training: TrainingConfig = Field(TrainingConfig(), description="how")
 
@@ -66,7 +66,7 @@ class Config(BaseModel, frozen=True, extra="forbid"):
         values = getattr(self, name)
         fields, plain = type(values).model_fields, values.model_dump(mode="json")
         lines = [f"{name}:  # {type(self).model_fields[name].description}"]
-        for key in keys or (values.written if isinstance(values, DataConfig) else fields):
+        for key in keys or (values.written if isinstance(values, DataSettings) else fields):
             value = yaml.safe_dump(plain[key], default_flow_style=True, width=float("inf"), sort_keys=False)
             value = value.removesuffix("\n...\n").strip()
             lines.append(f"  {key}: {value}".ljust(36) + f"  # {fields[key].description}")

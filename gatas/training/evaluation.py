@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gatas.datasets import Dataset
+from gatas.datasets.config import StoreData
 from gatas.errors import TrainingError
 from gatas.tasks import Model
 from gatas.tasks.config import checked
@@ -32,7 +33,7 @@ def evaluate_run(folder: Path, split: str = "test", *, device: str = "auto", **c
         raise TrainingError(f"{folder} holds no finished run. Give a folder that `gatas train` wrote.")
     run = read_run(folder)
     dataset = run.open_data()
-    if dataset.origin is None or dataset.origin.store is None:
+    if not isinstance(dataset.origin, StoreData):
         dataset = replace(dataset, store=None)  # small enough to be read into memory, as it was in training
     model = run.make_model(dataset)
     return evaluate(model, dataset, split, device=device, **{**run.config.training.model_dump(), **changed})

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from gatas.datasets import NodeTableData
 from gatas.training import load_config
 
 pytestmark = pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")  # of columns that are not used
@@ -42,7 +43,8 @@ def test_columns_are_found_by_name_and_by_what_they_hold(gatas, tables):
     assert written["edges"] == "../edges.csv" and written["task"] == "node classification"
     text = (tables / "deep/mine.yaml").read_text()
     assert "# column of the edge table: the id an edge starts from" in text and "gatas config show mine.yaml" in text
-    assert load_config("deep/mine.yaml").data.edges == tables / "deep/../edges.csv"
+    data_of_file = load_config("deep/mine.yaml").data
+    assert isinstance(data_of_file, NodeTableData) and data_of_file.edges == tables / "deep/../edges.csv"
 
 
 def test_without_labels_links_are_predicted(gatas, tables):
@@ -82,6 +84,7 @@ def test_settings_are_not_guessed(gatas, tables):
     ]
     assert gatas("init", "edges.csv", "--nodes", "nodes.csv", "--yes", *settings)[0] == 0
     config = load_config("config.yaml")
+    assert isinstance(config.data, NodeTableData)
     assert config.data.label == ("town",) and config.data.seed == 3 and config.data.features == ("topic", "age")
     assert config.training.epochs == 2 and config.model.hidden_size == 7 and config.model.num_heads == 4
 

@@ -10,6 +10,7 @@ import pytest
 from gatas.datasets import read_dataset
 from gatas.datasets.encoding import Encoding
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.columns import ColumnNames
 from gatas.graph.tables import Table, read_table
 
 EDGES = "source,target\nann,bob\nbob,tea\ntea,cup\n"
@@ -38,13 +39,13 @@ def learned(tmp_path):
 def later(tmp_path):
     def read(content):
         (tmp_path / "later.csv").write_text(content)
-        return read_table(tmp_path / "later.csv", ("id",), ("type",), {}, True)
+        return read_table(tmp_path / "later.csv", ColumnNames(("id", "node_type")))
 
     return read
 
 
-def features(encoding, people):
-    return encoding.encoded(people, encoding.kinds(people))
+def features(encoding, table):
+    return encoding.encoded(table, encoding.node_types(table))
 
 
 def test_the_same_table_gets_the_same_features_to_the_bit(learned, later):
@@ -65,12 +66,12 @@ def test_lists_keep_the_places_of_their_type():
     encoding = Encoding(
         types=("a", "b"), missing="refuse", columns=({"kind": "list", "name": "v", "types": [1], "widths": [1, 2]},)
     )
-    from gatas.datasets.encoding import Kinds
+    from gatas.datasets.encoding import NodeTypes
 
-    found = encoding.encoded(table, Kinds(np.array([1, 0]), ("a", "b")))
+    found = encoding.encoded(table, NodeTypes(np.array([1, 0]), ("a", "b")))
     assert found.tolist() == [[0, 1, 2], [0, 0, 0]]
     with pytest.raises(GraphError, match="the list has 2 numbers, others of its type 1"):
-        encoding.encoded(table, Kinds(np.array([0, 0]), ("a", "b")))
+        encoding.encoded(table, NodeTypes(np.array([0, 0]), ("a", "b")))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from gatas.datasets.generating import BLOCK, Recipe, generate_graph
+from gatas.datasets.generating import BLOCK, GraphRecipe, generate_graph
 from gatas.datasets.settings import checked
 from gatas.errors import ConfigError, GraphError
 
@@ -12,7 +12,7 @@ SMALL = {"nodes": 1000, "edges": 300_000, "classes": 4, "edge_types": 2, "featur
 
 
 def generated(folder, part_rows=1 << 24, threads=1, **settings):
-    generate_graph(folder, Recipe(**{**SMALL, **settings}), part_rows=part_rows, threads=threads)
+    generate_graph(folder, GraphRecipe(**{**SMALL, **settings}), part_rows=part_rows, threads=threads)
     return pq.read_table(folder / "nodes"), pq.read_table(folder / "edges")
 
 
@@ -86,11 +86,11 @@ def test_ids_can_be_text(tmp_path):
 )
 def test_a_recipe_that_makes_no_sense_is_refused(settings, said):
     with pytest.raises(ConfigError, match=said):
-        checked(Recipe, {**SMALL, **settings})
+        checked(GraphRecipe, {**SMALL, **settings})
 
 
 def test_a_folder_that_is_there_is_kept(tmp_path):
     tmp_path.joinpath("mine").write_text("precious")
     with pytest.raises(GraphError, match="exists already"):
-        generate_graph(tmp_path, Recipe(**SMALL))
+        generate_graph(tmp_path, GraphRecipe(**SMALL))
     assert tmp_path.joinpath("mine").read_text() == "precious"

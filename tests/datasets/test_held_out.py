@@ -1,4 +1,4 @@
-"""Links held out of own tables: nothing in the graph gives them away, and what is no link is none in any split."""
+"""Links held out of own tables: nothing in the graph gives them away, and no negative is a link of any split."""
 
 from typing import Any
 
@@ -70,13 +70,13 @@ def test_held_out_links_are_gone_from_the_graph_in_both_directions(edges, direct
 
 
 @pytest.mark.parametrize("direction", ["inverse", "undirected"])
-def test_pairs_that_are_no_links_are_links_of_no_split_in_no_direction(edges, direction):
+def test_negatives_are_links_of_no_split_in_no_direction(edges, direction):
     dataset = read_dataset(edges(random_edges()), **LINKS, direction=direction)
     links = known(dataset.graph) | {link for split in dataset.splits for link in asked(dataset, split)}
     for split in ("valid", "test"):
-        others = asked(dataset, split, label=0)
-        assert len(others) == len(asked(dataset, split))
-        assert all((a, kind, b) not in links and (b, kind, a) not in links and a != b for a, kind, b in others)
+        negatives = asked(dataset, split, label=0)
+        assert len(negatives) == len(asked(dataset, split))
+        assert all((a, kind, b) not in links and (b, kind, a) not in links and a != b for a, kind, b in negatives)
 
 
 def test_each_link_of_an_undirected_graph_is_asked_for_once(edges):
@@ -132,25 +132,25 @@ def test_types_that_no_edge_has_can_be_asked_for_by_files(edges):
     assert dataset.names == ("elder",) and dataset.graph.num_edges == 6 and asked(dataset, "train") == [(0, "elder", 2)]
 
 
-def test_others_are_of_nodes_that_such_links_join(edges):
+def test_negatives_are_of_nodes_that_such_links_join(edges):
     shop = "source,target,type\n" + "".join(f"c{k % 20},p{k * 7 % 30},buys\n" for k in range(150)) + "p1,p2,near\n"
     dataset = read_dataset(edges(shop), **LINKS, link_types="buys")
     task = LinkTask(dataset, 10)
     drawn = task.drawn_negatives(np.random.default_rng(0))
-    names = dataset.graph.node_names
+    names = dataset.graph.node_ids
     assert names is not None
-    others = [pair for split in ("valid", "test") for pair in asked(dataset, split, label=0)]
-    assert all(str(names[a]).startswith("c") and str(names[b]).startswith("p") for a, _, b in others)
+    negatives = [pair for split in ("valid", "test") for pair in asked(dataset, split, label=0)]
+    assert all(str(names[a]).startswith("c") and str(names[b]).startswith("p") for a, _, b in negatives)
     assert all(str(names[node]).startswith("c") for node in drawn["source"])
     assert all(str(names[node]).startswith("p") for node in drawn["target"])
 
 
-def test_others_may_be_any_nodes_of_the_types_that_such_links_join(edges):
+def test_negatives_may_be_any_nodes_of_the_types_that_such_links_join(edges):
     path = edges("source,target\n" + "".join(f"c{k},p{k}\n" for k in range(8)))
     nodes = edges("id,type\n" + "".join(f"c{k},customer\np{k},product\n" for k in range(40)), "nodes.csv")
     task = LinkTask(read_dataset(path, nodes, **LINKS, ratios={"train": 1, "valid": 0, "test": 0}), 10)
     targets = {
-        task.dataset.graph.name(node) for k in range(50) for node in task.drawn_negatives(np.random.default_rng(k))["target"]
+        task.dataset.graph.id_of(node) for k in range(50) for node in task.drawn_negatives(np.random.default_rng(k))["target"]
     }
     assert targets == {f"p{k}" for k in range(40)}
 
@@ -187,7 +187,7 @@ def test_links_that_cannot_be_asked_for_are_refused_in_one_line(edges, text, set
     assert "\n" not in str(error.value)
 
 
-def test_a_complete_graph_has_no_others(edges):
+def test_a_complete_graph_has_no_negatives(edges):
     text = "source,target\n" + "".join(f"{a},{b}\n" for a in range(6) for b in range(6) if a != b)
     with pytest.raises(GatasError, match="nearly all pairs of nodes are links"):
         read_dataset(edges(text), **LINKS)
@@ -200,7 +200,7 @@ def pairs(*rows):
 
 def toy(undirected=False, **splits):
     graph = Graph.from_edges([0, 1], [1, 2], num_nodes=4, edge_type_names=["likes"], undirected=undirected)
-    return Dataset("toy", graph, None, None, splits, "link prediction", ("likes",))
+    return Dataset.for_links(graph, splits, ["likes"], name="toy")
 
 
 def test_a_link_whose_reverse_is_known_leaks_unless_links_are_directed():

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from pytest import approx
 
-from gatas.datasets import DataConfig, open_dataset, read_dataset
-from gatas.datasets.settings import checked
+from gatas.datasets import open_dataset, read_dataset
+from gatas.datasets.config import data_config
+from gatas.datasets.saved import data_fingerprint
 from gatas.errors import ConfigError, GatasWarning, GraphError
 from gatas.graph.saved import graph_fingerprint
 
@@ -50,11 +51,11 @@ def test_tables_become_a_data_set(files):
     dataset = read_dataset(*files(), features=["age", "colour"])
     graph = dataset.graph
     assert (dataset.name, dataset.task, dataset.names) == ("edges", "node classification", ("x", "y"))
-    assert graph.node_names is not None and graph.node_names.tolist() == ["ann", "bob", "cid", "tea", "cup"]
+    assert graph.node_ids is not None and graph.node_ids.tolist() == ["ann", "bob", "cid", "tea", "cup"]
     assert graph.edge_type_names == ("buys", "knows", "buys⁻¹", "knows⁻¹") and graph.weight is not None
     assert {name: nodes.tolist() for name, nodes in dataset.splits.items()} == {"train": [0, 3, 4], "valid": [1]}
-    assert dataset.labels is not None and dataset.labels.tolist() == [0, 1, -1, 0, 1]
-    assert graph.nodes.node_type_names == ("person", "thing")
+    assert dataset.node_targets.labels.tolist() == [0, 1, -1, 0, 1]
+    assert dataset.nodes.node_type_names == ("person", "thing")
 
 
 def test_a_column_belongs_to_the_types_that_have_values_in_it(files):
@@ -118,7 +119,7 @@ def test_several_labels_a_node_come_as_lists_or_as_columns(files, label, columns
     nodes = {"id": [f"p{k}" for k in range(4)], **columns}
     dataset = read_dataset(*files(ring(4), nodes), label=label, ratios={"train": 0.5, "valid": 0, "test": 0.5})
     assert dataset.task == "multi-label node classification"
-    assert np.asarray(dataset.labels).tolist() == [[1, 1], [0, 0], [0, 0], [0, 1]]
+    assert dataset.node_targets.labels.tolist() == [[1, 1], [0, 0], [0, 0], [0, 1]]
     assert sorted(np.concatenate(list(dataset.splits.values())).tolist()) == [0, 1, 3]  # the third has no label
 
 
@@ -126,7 +127,7 @@ def test_several_labels_a_node_come_as_lists_or_as_columns(files, label, columns
 def test_classes_may_be_whole_floats_with_gaps_as_pandas_writes_them_or_booleans(files, labels):
     nodes = {"id": ["p0", "p1", "p2"], "label": labels}
     dataset = read_dataset(*files(ring(3), nodes), ratios={"train": 1, "valid": 0, "test": 0})
-    assert np.asarray(dataset.labels).tolist() == [1, 0, -1]
+    assert dataset.node_targets.labels.tolist() == [1, 0, -1]
 
 
 def test_ratios_hold_for_each_class_and_are_a_function_of_the_seed(files):
@@ -138,7 +139,8 @@ def test_ratios_hold_for_each_class_and_are_a_function_of_the_seed(files):
     assert counts["train"].count("rare") == 1 and abs(counts["train"].count("big") - 30) <= 1
     assert abs(counts["valid"].count("small") - 5) <= 1 and not any(None in found for found in counts.values())
     assert sum(map(len, counts.values())) == 81
-    assert graph_fingerprint(one.graph) == graph_fingerprint(same.graph) != graph_fingerprint(other.graph)
+    assert graph_fingerprint(one.graph) == graph_fingerprint(same.graph) == graph_fingerprint(other.graph)
+    assert data_fingerprint(one) == data_fingerprint(same) != data_fingerprint(other)
 
 
 def several(count, size=4, labels="xy"):
@@ -151,7 +153,7 @@ def several(count, size=4, labels="xy"):
 
 
 def graphs_of(dataset):
-    return {name: set(dataset.graph.graph_id[nodes].tolist()) for name, nodes in dataset.splits.items()}
+    return {name: set(dataset.nodes.graph_id[nodes].tolist()) for name, nodes in dataset.splits.items()}
 
 
 def test_ratios_are_of_whole_graphs_where_there_are_several(files):
@@ -196,6 +198,12 @@ def test_small_shares_get_a_graph_and_what_shares_leave_is_in_no_split(files):
 def test_graphs_that_cannot_be_split_are_refused(files, tables, settings, message):
     with pytest.raises(GraphError, match=message):
         read_dataset(*files(*tables), **settings)
+
+
+def test_an_edge_between_two_graphs_is_refused(files):
+    nodes = "id,graph,label\na,1,x\nb,1,y\nc,2,x\n"
+    with pytest.raises(GraphError, match="the edge from node 'b' to node 'c' joins two graphs"):
+        read_dataset(*files("source,target\na,b\nb,c\n", nodes), ratios={"train": 1, "valid": 0, "test": 0})
 
 
 def test_what_ratios_leave_is_in_no_split(files):
@@ -246,11 +254,11 @@ def test_a_data_directory_is_looked_into_first(files, tmp_path):
         (EDGES, NODES, {"features": ["label"]}, "'label', the labels: this gives the answer away"),
         (EDGES, NODES.replace("label", "topic"), {}, "has no column 'label'; its columns are 'id', 'type'"),
         (EDGES.replace("ann,tea", "eve,tea"), NODES, {}, "row 1, column 'source': the node 'eve' is not in .*nodes.csv"),
-        (EDGES, NODES + "ann,person,1,,x,train\n", {}, "row 6, column 'id': the id 'ann' stands in row 1 too"),
-        (EDGES.replace("buys,2", "buys,nan"), NODES, {}, "row 1: weight is nan"),
-        (EDGES.replace("buys,2", "buys,-2"), NODES, {}, "row 1: weight is -2.0"),
+        (EDGES, NODES + "ann,person,1,,x,train\n", {}, "row 6, column 'id': duplicate id 'ann' .also in row 1.; remove one"),
+        (EDGES.replace("buys,2", "buys,nan"), NODES, {}, "row 1, column 'weight': weight is nan"),
+        (EDGES.replace("buys,2", "buys,-2"), NODES, {}, "row 1, column 'weight': weight is -2.0"),
         (EDGES.replace("buys,2", "buys,many"), NODES, {}, "row 1, column 'weight': 'many' is not a number"),
-        (EDGES.replace("buys,2", "buys,"), NODES, {}, "row 1, column 'weight': the value is missing"),
+        (EDGES.replace("buys,2", "buys,"), NODES, {}, "row 1, column 'weight': the weight is missing"),
         (EDGES, NODES.replace(",50,", ",,"), {"features": ["age"]}, "1 of 3 nodes of type 'person' have no value, .*row 2"),
         (EDGES, NODES.replace(",50,", ",old,"), {"features": ["age"]}, "row 2, column 'age': 'old' is not a number, while 2"),
         (EDGES, NODES.replace(",50,", ",inf,"), {"features": ["age"]}, "row 2, column 'age': the feature is inf"),
@@ -321,7 +329,7 @@ def test_truncated_parquet_is_refused(files):
         ({"edges": "e.csv", "ratios": {"train": 0}}, "ratios.train is 0"),
         ({"edges": "e.csv", "ratios": {"train": -1}}, "ratios.train is -1"),
         ({"edges": "e.csv", "ratios": {"vaild": 0.1}}, "there is no setting 'data.ratios.vaild'. Did you mean 'valid'"),
-        ({"edges": "e.csv", "pairs": {"tets": "t.csv"}}, "there is no setting 'data.pairs.tets'. Did you mean 'test'"),
+        ({"edges": "e.csv", "task": "link prediction", "pairs": {"tets": "t.csv"}}, "'data.pairs.tets'. Did you mean 'test'"),
         ({"edges": "e.csv", "nods": "n.csv"}, "there is no setting 'data.nods'. Did you mean 'nodes'"),
         ({"edges": "e.csv", "task": "link prediction", "split_by": "nodes"}, "split_by was given, which is not for link pred"),
         ({"edges": "e.csv", "nodes": "n.csv", "split": "s", "split_by": "nodes"}, "split and split_by were both given"),
@@ -331,5 +339,5 @@ def test_truncated_parquet_is_refused(files):
 )  # fmt: skip
 def test_settings_that_do_not_go_together_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message) as error:
-        checked(DataConfig, settings, "data")
+        data_config(settings)
     assert "\n" not in str(error.value)

@@ -23,11 +23,11 @@ import gatas.serving.loaded_model
 import gatas.serving.server
 import gatas.training.mlflow  # noqa: F401
 from gatas.cli import main
-from gatas.datasets.generating import Recipe, generate_graph
+from gatas.datasets.generating import GraphRecipe, generate_graph
 
 FORK = multiprocessing.get_context("fork")
 WAIT = 120
-RECIPE = Recipe(nodes=600, edges=4_000, features=4, train=0.1, valid=0.1, test=0.1, text_ids=True)
+RECIPE = GraphRecipe(nodes=600, edges=4_000, features=4, train=0.1, valid=0.1, test=0.1, text_ids=True)
 CONFIG = {
     "data": {"store": "graph"},
     "model": {"num_steps": 2, "sample_size": 8, "num_heads": 2, "head_size": 4, "neighbour_size": 4, "max_candidates": 32},

@@ -32,7 +32,7 @@ def write(tmp_path):
 def named(graph: Graph):
     kinds = graph.edge_type_names
     ends = zip(graph.source, graph.edge_type, graph.neighbour, strict=True)
-    return [(graph.name(i), kinds[r], graph.name(j)) for i, r, j in ends]
+    return [(graph.id_of(i), kinds[r], graph.id_of(j)) for i, r, j in ends]
 
 
 def refused(match, *args, **kwargs):
@@ -97,7 +97,7 @@ def test_separators_and_line_breaks_may_be_quoted(write):
 def test_text_that_only_resembles_something_else_stays_text(write, ids):
     graph = read_graph(write("edges.csv", f"source,target\n{ids[0]},{ids[1]}\n"))
     assert named(graph) == [(ids[0], "0", ids[1])]
-    assert graph.find(ids[0]) == graph.find(ids[0]) and graph.name(graph.find(ids[1])) == ids[1]
+    assert graph.index_of(ids[0]) == graph.get_index(ids[0]) and graph.id_of(graph.index_of(ids[1])) == ids[1]
 
 
 @pytest.mark.parametrize("ids", [[5, 3], [-1, 2**53 + 1], [1234567890123456789, 0]])
@@ -111,9 +111,9 @@ def test_integer_ids_of_any_width_come_back_as_integers(write, kind):
     assert named(graph) == [(7, "0", 9), (9, "0", 100)]
 
 
-def test_nodes_are_ordered_by_id_and_need_no_names_if_numbered_from_0(write):
-    assert read_graph(write("edges.csv", "source,target\n2,0\n0,1\n")).node_names is None
-    assert read_graph(write("other.csv", "source,target\n10,9\n")).name(0) == 9
+def test_nodes_are_ordered_by_id_and_indices_serve_as_ids_if_these_are_0_1_2(write):
+    assert read_graph(write("edges.csv", "source,target\n2,0\n0,1\n")).node_ids is None
+    assert read_graph(write("other.csv", "source,target\n10,9\n")).id_of(0) == 9
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_ids_in_parquet_that_would_lose_information_are_refused(write, source, m
         ("source,Target\na,b\n", "Did you mean 'Target'?"),
         ("source,target,source\na,b,c\n", "has 2 columns named 'source'. Rename or remove all but one"),
         ("source,target,weight\na,b,1\nb,c,x\n", "row 2, column 'weight': 'x' is not a number"),
-        ("source,target,weight\na,b,1\nb,c,\n", "row 2, column 'weight': the value is missing"),
-        ("source,target,weight\na,b,1\nb,c,-1\n", "edges.csv, row 2: weight is -1.0"),
-        ("source,target,weight\na,b,inf\n", "edges.csv, row 1: weight is inf"),
-        ("source,target,weight\na,b,nan\n", "edges.csv, row 1: weight is nan"),
+        ("source,target,weight\na,b,1\nb,c,\n", "row 2, column 'weight': the weight is missing"),
+        ("source,target,weight\na,b,1\nb,c,-1\n", "edges.csv, row 2, column 'weight': weight is -1.0"),
+        ("source,target,weight\na,b,inf\n", "edges.csv, row 1, column 'weight': weight is inf"),
+        ("source,target,weight\na,b,nan\n", "edges.csv, row 1, column 'weight': weight is nan"),
         ("source,target,weight\na,b,true\n", "row 1, column 'weight': 'true' is not a number"),
-        ("source,target,type\na,b,x\nb,c,\n", "row 2, column 'type': the id is ''"),
+        ("source,target,type\na,b,x\nb,c,\n", "row 2, column 'type': the type is ''"),
     ],
 )
 def test_text_files_that_cannot_be_used_are_refused_with_the_place(write, content, message):
@@ -180,10 +180,10 @@ def test_text_files_that_cannot_be_used_are_refused_with_the_place(write, conten
     ("content", "message"),
     [
         ({"source": ["a"], "target": ["b"], "weight": ["1"]}, "row 1, column 'weight': '1' is string; expected numbers"),
-        ({"source": ["a"], "target": ["b"], "weight": [None]}, "row 1, column 'weight': the value is missing"),
-        ({"source": ["a", "b"], "target": ["b", "c"], "weight": [1.0, None]}, "row 2, column 'weight': the value is missing"),
-        ({"source": ["a"], "target": ["b"], "weight": [float("nan")]}, "row 1: weight is nan"),
-        ({"source": ["a"], "target": ["b"], "type": [1.5]}, "row 1, column 'type': ids are of type double"),
+        ({"source": ["a"], "target": ["b"], "weight": [None]}, "row 1, column 'weight': the weight is missing"),
+        ({"source": ["a", "b"], "target": ["b", "c"], "weight": [1.0, None]}, "row 2, column 'weight': the weight is missing"),
+        ({"source": ["a"], "target": ["b"], "weight": [float("nan")]}, "row 1, column 'weight': weight is nan"),
+        ({"source": ["a"], "target": ["b"], "type": [1.5]}, "row 1, column 'type': types are of type double"),
         ({"source": ["a"]}, "has no column 'target'"),
         (b"PAR1 and nothing more", "edges.parquet could not be read as Parquet"),
     ],
@@ -228,7 +228,12 @@ def test_columns_can_be_renamed(write):
     path = write("edges.csv", "from,to,rel,w\na,b,x,2\n")
     graph = read_graph(path, columns={"source": "from", "target": "to", "type": "rel", "weight": "w"})
     assert named(graph) == [("a", "x", "b")] and graph.weight is not None
-    refused("there is no column 'src' to name; expected some of source, target, type, weight", path, columns={"src": "from"})
+    same = read_graph(path, columns={"source": "from", "target": "to", "edge_type": "rel", "weight": "w"})
+    assert named(same) == named(graph) and same.weight is not None
+    refused("'edge_type' and 'type' were both given", path, columns={"edge_type": "rel", "type": "rel"})
+    refused(
+        "there is no column 'src' to name; expected some of source, target, edge_type, weight", path, columns={"src": "from"}
+    )
     refused("has no column 'frm'", path, columns={"source": "frm", "target": "to"})
     refused("the column 'to' was given for 'source' and for another", path, columns={"source": "to", "target": "to"})
 
@@ -264,23 +269,15 @@ EDGES = "source,target\na,b\nb,c\n"
 
 def test_a_node_table_orders_the_nodes_and_may_hold_isolated_ones(write):
     graph = read_graph(write("edges.csv", EDGES), write("nodes.csv", "id\nc\nlonely\nb\na\n"))
-    assert [graph.name(node) for node in range(4)] == ["c", "lonely", "b", "a"]
+    assert [graph.id_of(node) for node in range(4)] == ["c", "lonely", "b", "a"]
 
 
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
         ("id\na\nb\n", ["edges.csv, row 2, column 'target': the node 'c' is not in", "nodes.csv. Add it"]),
-        ("id\na\nb\nc\na\n", "nodes.csv, row 4, column 'id': the id 'a' stands in row 1 too"),
+        ("id\na\nb\nc\na\n", "nodes.csv, row 4, column 'id': duplicate id 'a' (also in row 1); remove one"),
         ("name\na\n", "nodes.csv has no column 'id'"),
-        ("id,label\na,0\nb,-2\nc,1\n", "nodes.csv, row 2, column 'label': label is -2"),
-        ("id,label\na,0.5\nb,1\nc,1\n", "nodes.csv, row 1, column 'label': '0.5' is not a whole number"),
-        ("id,split\na,train\nb,holdout\nc,\n", "nodes.csv, row 2, column 'split': 'holdout' is not a split"),
-        ("id,f\na,1\nb,\nc,2\n", "nodes.csv, row 2, column 'f': the value is missing"),
-        ("id,f\na,1\nb,inf\nc,2\n", "nodes.csv, row 2, column 'f': the feature is inf"),
-        ("id,f,g\na,1,1\nb,1,1e300\nc,2,2\n", "nodes.csv, row 2, column 'g': the feature is 1e+300"),
-        ("id,graph\na,1\nb,1\nc,2\n", "joins two graphs"),
-        ("id,graph\na,1\nb,\nc,2\n", "nodes.csv, row 2, column 'graph': the id is ''"),
         ("id\n1\n2\n3\n", "edges.csv, row 1, column 'source': the node 'a' is not in"),
     ],
 )
@@ -288,128 +285,8 @@ def test_node_tables_that_do_not_fit_are_refused_with_the_place(write, nodes, me
     refused(message, write("edges.csv", EDGES), write("nodes.csv", nodes))
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"label": [0.5, 1.0, 1.0]}, "row 1, column 'label': labels are double (first value 0.5); expected integers or text"),
-        ({"label": pa.array([0, 1, 2**63], pa.uint64())}, "row 3, column 'label': 9223372036854775808 does not fit"),
-        ({"label": [[0, 1], [1], [1, 1]]}, "row 2, column 'label': the list has 1 labels, the first one 2"),
-        ({"label": [[0, 1], [1, 5], [1, 1]]}, "row 2, column 'label': [1, 5] holds other numbers than 0 and 1"),
-        ({"label": [["x"], None, ["y"]]}, "row 2, column 'label': the list is missing"),
-        ({"label": [["x"], ["y", None], []]}, "row 2, column 'label': a label in the list is missing"),
-        ({"label": [[0.5], [1.0], [0.0]]}, "labels are lists of double"),
-        ({"split": [1, 2, 3]}, "row 1, column 'split': splits are int64"),
-        ({"f": [[1.0], None, [2.0]]}, "row 2, column 'f': the list is missing"),
-        ({"f": [[1.0], [1.0, 2.0], [2.0]]}, "row 2, column 'f': the list has 2 numbers, the first one 1"),
-        ({"f": [[1.0], [None], [2.0]]}, "row 2, column 'f': a number in the list is missing"),
-        ({"f": [[1.0, 2.0], [1.0, float("nan")], [2.0, 1.0]]}, "row 2, column 'f': the feature is nan"),
-        ({"f": [["x"], ["y"], ["z"]]}, "column 'f' holds list"),
-        ({"f": [{"x": 1}] * 3}, "column 'f' holds struct"),
-        ({"f": [[1.0]] * 3, "g": [1, 2, 3]}, "has features in 'f', 'g'; expected numeric columns or one list column"),
-        ({"f": [[1.0]] * 3, "g": [[1]] * 3}, "has features in 'f', 'g'"),
-        ({"f": [1.0, float("nan"), 2.0]}, "row 2, column 'f': the feature is nan"),
-    ],
-)
-def test_parquet_node_tables_that_do_not_fit_are_refused_with_the_place(write, columns, message):
-    refused(message, write("edges.csv", EDGES), write("nodes.parquet", {"id": ["a", "b", "c"]} | columns))
-
-
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        ({"f": [1, 2, 3], "g": [True, False, True]}, [[1, 1], [2, 0], [3, 1]]),
-        ({"f": [Decimal("0.5"), Decimal("1.5"), Decimal("2")]}, [[0.5], [1.5], [2]]),
-        ({"f": [[1, 2], [3, 4], [5, 6]]}, [[1, 2], [3, 4], [5, 6]]),
-        ({"f": pa.array([[1.0], [2.0], [3.0]], pa.list_(pa.float32(), 1))}, [[1], [2], [3]]),
-        ({"f": pa.array([2**60, 0, 1])}, [[2.0**60], [0], [1]]),
-    ],
-)
-def test_features_are_read_from_columns(write, columns, expected):
-    features = read_graph(write("edges.csv", EDGES), write("nodes.parquet", {"id": ["a", "b", "c"]} | columns)).nodes.features
-    assert isinstance(features, np.ndarray) and features.dtype == np.float32 and features.tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("labels", "expected", "names"),
-    [
-        (["cat", "", "dog"], [0, -1, 1], ("cat", "dog")),
-        ([5, -1, 3], [1, -1, 0], ("3", "5")),
-        ([5, None, 3], [1, -1, 0], ("3", "5")),
-        ([None, None, None], [-1, -1, -1], ()),
-        ([["x", "y"], [], ["y"]], [[1, 1], [0, 0], [0, 1]], ("x", "y")),
-        ([[0, 1], [1, 0], [1, 1]], [[0, 1], [1, 0], [1, 1]], ("0", "1")),
-        (pa.array(["b", "a", "b"]).dictionary_encode(), [1, 0, 1], ("a", "b")),
-    ],
-)
-def test_labels_keep_their_names(write, labels, expected, names):
-    nodes = read_graph(write("edges.csv", EDGES), write("nodes.parquet", {"id": ["a", "b", "c"], "label": labels})).nodes
-    assert nodes.labels is not None and nodes.labels.tolist() == expected and nodes.class_names == names
-
-
-def test_labels_in_text_files_may_be_empty_or_minus_one(write):
-    edges = write("edges.csv", EDGES)
-    for text in ("id,label\na,10\nb,\nc,9\n", "id,label\na,10\nb,-1\nc,9\n"):
-        nodes = read_graph(edges, write("nodes.csv", text)).nodes
-        assert nodes.labels is not None and nodes.labels.tolist() == [1, -1, 0] and nodes.class_names == ("9", "10")
-    assert read_graph(edges, write("nodes.csv", "id,label\na,\nb,\nc,\n")).nodes.class_names == ()
-
-
-def test_splits_go_by_several_names(write):
-    graph = read_graph(write("edges.csv", EDGES), write("nodes.csv", "id,split\na,Train\nb, val \nc,\n"))
-    assert {name: split.tolist() for name, split in graph.nodes.splits.items()} == {"train": [0], "valid": [1]}
-    table = {"id": ["a", "b", "c"], "split": pa.array(["test", None, "dev"]).dictionary_encode()}
-    splits = read_graph(write("edges.csv", EDGES), write("nodes.parquet", table)).nodes.splits
-    assert {name: split.tolist() for name, split in splits.items()} == {"valid": [2], "test": [0]}
-
-
-def test_graphs_are_numbered_and_node_columns_can_be_renamed(write):
-    path = write("nodes.csv", "who,tissue\na,x\nb,x\nc,x\nd,y\n")
-    graph = read_graph(write("edges.csv", EDGES), path, node_columns={"id": "who", "graph": "tissue"})
-    assert graph.graph_id is not None and graph.graph_id.tolist() == [0, 0, 0, 1]
-
-
-def test_text_columns_of_a_node_table_are_counted_and_left(write):
-    with pytest.warns(GatasWarning, match=r"nodes.csv: 2 columns were not used: 'title', 'born'"):
-        read_graph(write("edges.csv", EDGES), write("nodes.csv", "id,title,born\na,x,2020-01-01\nb,y,2020-01-02\nc,z,\n"))
-
-
-@pytest.mark.parametrize("nodes", ["nodes.csv", "nodes.v2.csv.gz"])
-@pytest.mark.parametrize("given", [True, False])
-def test_features_are_read_from_an_npy_file_beside_or_given(write, tmp_path, nodes, given):
-    path = write(nodes, "id\na\nb\nc\n")
-    beside = tmp_path / ("other.npy" if given else nodes.replace(".csv", "").replace(".gz", "") + ".npy")
-    np.save(beside, np.arange(6.0).reshape(3, 2))
-    features = read_graph(write("edges.csv", EDGES), path, features=beside if given else None).nodes.features
-    assert isinstance(features, np.ndarray) and features.tolist() == [[0, 1], [2, 3], [4, 5]]
-
-
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        (np.zeros((2, 2)), "f.npy has shape (2, 2); expected one row for each of the 3 rows of"),
-        (np.zeros(3), "f.npy has shape (3,)"),
-        (np.array([[0.0], [np.nan], [0.0]]), "f.npy, row 2: feature column 0 is nan"),
-        (np.array([["a"]] * 3), "features have type <U1"),
-        (np.array([[None]] * 3), "f.npy could not be read as an .npy matrix"),
-        (b"", "f.npy has nothing"),
-        (b"not numpy", "f.npy could not be read as an .npy matrix"),
-        (None, "f.npy could not be read as an .npy matrix"),
-    ],
-)
-def test_npy_files_that_do_not_fit_are_refused(write, tmp_path, matrix, message):
-    if isinstance(matrix, bytes):
-        (tmp_path / "f.npy").write_bytes(matrix)
-    elif matrix is not None:
-        np.save(tmp_path / "f.npy", matrix)
-    refused(message, write("edges.csv", EDGES), write("nodes.csv", "id\na\nb\nc\n"), features=tmp_path / "f.npy")
-
-
-def test_features_from_two_places_or_for_no_nodes_are_refused(write, tmp_path):
-    edges, nodes = write("edges.csv", EDGES), write("nodes.csv", "id,f\na,1\nb,2\nc,3\n")
-    np.save(tmp_path / "nodes.npy", np.zeros((3, 1)))
-    refused(["features come from", "nodes.npy and from 'f' of"], edges, nodes)
-    refused("belong to a node table, but none was given", edges, features=tmp_path / "nodes.npy")
-    refused("belong to a node table, but none was given", edges, node_columns={"id": "x"})
+def test_columns_of_a_node_table_without_a_node_table_are_refused(write):
+    refused("belong to a node table, but none was given", write("edges.csv", EDGES), node_columns={"id": "x"})
 
 
 @pytest.mark.parametrize(
@@ -421,7 +298,7 @@ def test_features_from_two_places_or_for_no_nodes_are_refused(write, tmp_path):
 )
 def test_ids_of_a_text_file_follow_those_of_a_parquet_file(write, edges, ids, expected):
     graph = read_graph(write("edges.csv", edges), write("nodes.parquet", {"id": ids}))
-    assert [graph.name(0), graph.name(1)] == expected
+    assert [graph.id_of(0), graph.id_of(1)] == expected
 
 
 def test_ids_that_could_be_two_things_are_refused(write):
@@ -430,7 +307,7 @@ def test_ids_that_could_be_two_things_are_refused(write):
 
 def test_only_isolated_nodes_make_a_graph_too(write):
     graph = read_graph(write("edges.csv", "source,target\n"), write("nodes.csv", "id\nx\ny\n"))
-    assert (graph.num_nodes, graph.num_edges) == (2, 0) and graph.name(1) == "y"
+    assert (graph.num_nodes, graph.num_edges) == (2, 0) and graph.id_of(1) == "y"
     empty = {"source": pa.array([], pa.null()), "target": pa.array([], pa.null())}
-    assert read_graph(write("e.parquet", empty), write("n.parquet", {"id": [4, 5]})).name(1) == 5
-    assert read_graph(write("e.parquet", empty), write("n.parquet", {"id": ["v", "w"]})).name(1) == "w"
+    assert read_graph(write("e.parquet", empty), write("n.parquet", {"id": [4, 5]})).id_of(1) == 5
+    assert read_graph(write("e.parquet", empty), write("n.parquet", {"id": ["v", "w"]})).id_of(1) == "w"

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from safetensors.torch import load_file, save_file
 
 import gatas.training
-import gatas.training.folder
+import gatas.training.plots
 from gatas.errors import TrainingError
 from gatas.inference import fit, fit_many
 from gatas.tasks import LinkTask, NodeTask
@@ -52,7 +52,7 @@ def told(run):
 def without_pictures(monkeypatch):
     """They are test_folder's, and take most of the time."""
     for name in ("curve_plot", "depth_plot"):
-        monkeypatch.setattr(gatas.training.folder, name, lambda _: Figure(figsize=(1, 1)))
+        monkeypatch.setattr(gatas.training.plots, name, lambda _: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatas.datasets import LinkTableData, NamedData, NodeTableData, StoreData, load_dataset
 from gatas.errors import ConfigError
 from gatas.tasks import ModelConfig
 from gatas.tasks.config import checked
@@ -79,6 +80,62 @@ def test_a_wrong_file_is_refused_with_its_name_and_the_key(tmp_path, text, messa
     with pytest.raises(ConfigError, match=message) as error:
         loaded(tmp_path, text)
     assert str(tmp_path / "config.yaml") in str(error.value) and "\n" not in str(error.value)
+
+
+OLD_NAMED = """
+data: {name: cora, store: null, transitions: null, edges: null, nodes: null, task: node classification, source: source,
+       target: target, edge_type: null, weight: null, direction: inverse, id: id, node_type: null, graph: null, features: null,
+       categorical: [], standardise: true, missing: refuse, label: null, link_types: null, split: null,
+       ratios: {train: 0.8, valid: 0.1, test: 0.1}, pairs: {train: null, valid: null, test: null}, seed: 0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "task"),
+    [
+        ("data: {name: cora}", NamedData, "node classification"),
+        ("data: {name: kinship}", NamedData, "link prediction"),
+        ("training: {epochs: 1}", NamedData, "node classification"),
+        (OLD_NAMED, NamedData, "node classification"),
+        ("data: {store: s}", StoreData, "node classification"),
+        ("data: {store: s, transitions: t, edges: null, label: null}", StoreData, "node classification"),
+        ("data: {edges: e.csv, nodes: n.csv, store: null}", NodeTableData, "node classification"),
+        (
+            "data: {edges: e.csv, nodes: n.csv, task: node classification, link_types: null}",
+            NodeTableData,
+            "node classification",
+        ),
+        ("data: {edges: e.csv, task: link prediction, label: null, split_by: null}", LinkTableData, "link prediction"),
+    ],
+)
+def test_data_is_of_the_kind_that_its_settings_describe_and_says_its_task(tmp_path, text, kind, task):
+    config = loaded(tmp_path, text)
+    assert type(config.data) is kind and config.data.task == task
+    (tmp_path / "again.yaml").write_text(config.to_yaml())
+    assert load_config(tmp_path / "again.yaml") == config == checked(Config, config.model_dump(mode="json"))
+    written = config.to_yaml().split("\nmodel:")[0].splitlines()[1:]
+    assert [line.split(":")[0].strip() for line in written] == list(config.data.written)
+    assert not {"label", "split_by", "link_types", "pairs"} & set(config.data.written) - set(kind.model_fields)
+
+
+@pytest.mark.parametrize("name", ["digits", "kinship"])
+def test_named_data_says_the_task_of_the_data_set(name):
+    assert NamedData(name=name).task == load_dataset(name).task
+
+
+def test_a_setting_may_change_what_kind_of_data_is_meant():
+    tables = Config().with_settings({"data.edges": "e.csv", "data.nodes": "n.csv"})
+    assert isinstance(tables.data, NodeTableData) and tables.data.name == "digits"
+    with pytest.raises(ConfigError, match="nodes belongs to own files, but there is no edge table"):
+        Config().with_settings({"data.nodes": "n.csv"})
+    links = checked(Config, {"data": {"edges": "e.csv", "nodes": "n.csv"}}).with_settings({"data.task": "link prediction"})
+    assert isinstance(links.data, LinkTableData) and links.data.name == "e"
+
+
+def test_files_are_found_below_a_folder_wherever_they_are_named(tmp_path):
+    config = loaded(tmp_path, "data: {edges: e.csv, task: link prediction, pairs: {test: t.csv}}").data
+    assert isinstance(config, LinkTableData) and (config.edges, config.nodes) == (tmp_path / "e.csv", None)
+    assert (config.pairs.test, config.pairs.valid) == (tmp_path / "t.csv", None)
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 import torch
 from gatas.inference.embed import embed
 
-from gatas.datasets import DataConfig, open_dataset
-from gatas.datasets.generating import Recipe, generate_graph
+from gatas.datasets import StoreData, open_dataset
+from gatas.datasets.generating import GraphRecipe, generate_graph
 from gatas.datasets.ingest import ingest
 from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GraphError, TransitionError
@@ -28,7 +28,7 @@ TRAINING = {"epochs": 2, "batch_size": 32}
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
-    generate_graph(folder / "data", Recipe(nodes=600, edges=3000, features=16, train=0.2, valid=0.1, test=0.1))
+    generate_graph(folder / "data", GraphRecipe(nodes=600, edges=3000, features=16, train=0.2, valid=0.1, test=0.1))
     ingest(folder / "data" / "edges", folder / "data" / "nodes", out=folder / "store", memory=400 << 20)
     return folder
 
@@ -125,7 +125,7 @@ def test_a_run_on_a_store_is_loaded_and_resumed(data, tmp_path):
     text = "data: {store: store}\nmodel: {num_steps: 1, sample_size: 4, num_heads: 1}\ntraining: {epochs: 1}\n"
     (data / "config.yaml").write_text(text)
     config = load_config(data / "config.yaml")
-    assert config.data.store == data / "store" and config.data.name == "store"
+    assert isinstance(config.data, StoreData) and config.data.store == data / "store" and config.data.name == "store"
     (run,) = fit_many(config, [0], folder=tmp_path / "run", device="cpu")
     model = load(tmp_path / "run")
     assert np.array_equal(model.predict([3, 4]).probabilities, run.model.predict([3, 4]).probabilities)
@@ -152,16 +152,16 @@ def test_rows_from_scratch_files_are_those_from_memory(data, tmp_path):
     ],
 )
 def test_settings_that_do_not_go_with_a_store_are_refused(settings, said):
-    from gatas.datasets.settings import checked
+    from gatas.datasets.config import data_config
 
     with pytest.raises(ConfigError, match=said):
-        checked(DataConfig, settings)
+        data_config(settings)
 
 
 def test_a_store_without_labels_is_refused(tmp_path):
     Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "store")
     with pytest.raises(GraphError, match="holds a graph without labels or links, so nothing can be learned"):
-        open_dataset(DataConfig(store=tmp_path / "store"))
+        open_dataset(StoreData(store=tmp_path / "store"))
 
 
 @pytest.mark.long

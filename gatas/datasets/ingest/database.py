@@ -21,7 +21,7 @@ NODE_BYTES = 60
 
 
 def database_memory(memory: int) -> int:
-    """What DuckDB may take of all that the process may."""
+    """Return what DuckDB may take of all the memory that the process may."""
     if memory < LEAST:
         raise GraphError(
             f"--memory is {memory:,} bytes; expected {LEAST >> 20} MB at least, of which the interpreter takes most."
@@ -31,7 +31,7 @@ def database_memory(memory: int) -> int:
 
 @contextmanager
 def connected(memory: int, threads: int, spill: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
-    """A database in memory that keeps to its limits; its errors become ours."""
+    """Open a database in memory that keeps to its limits; its errors become ours."""
     try:
         import duckdb
     except ImportError:
@@ -57,12 +57,12 @@ def connected(memory: int, threads: int, spill: Path) -> Iterator["duckdb.DuckDB
 
 
 def leave_room(connection: "duckdb.DuckDBPyConnection", memory: int, num_nodes: int) -> None:
-    """From here on nodes are in memory beside the database."""
+    """Leave room for nodes, which are in memory beside the database from here on."""
     connection.execute(f"SET memory_limit = '{database_memory(max(LEAST, memory - NODE_BYTES * num_nodes))}B'")
 
 
 def parquet(*paths: Path) -> str:
-    """Files as a table of SQL."""
+    """Return files as a table of SQL."""
     listed = ", ".join(quoted(str(path)) for path in paths)
     return f"read_parquet([{listed}])"
 

@@ -2,44 +2,48 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from gatas.datasets.config import DataConfig, Direction
+from gatas.datasets.config import Direction, LinkTableData, NodeTableData, TableData, data_config
 from gatas.datasets.encoding import Encoding
 from gatas.datasets.ingest.database import connected, database_memory, leave_room, parquet
-from gatas.datasets.ingest.edge_files import check_alike, copy_file, listed_files
-from gatas.datasets.ingest.faults import ColumnFacts, Faults, are_integers, refuse, refuse_decimals
-from gatas.datasets.ingest.node_files import NodeFiles, open_nodes, read_known, write_features
-from gatas.datasets.ingest.numbering import (
-    NAMES,
-    Copied,
-    decided,
-    find_names,
+from gatas.datasets.ingest.edge_files import check_alike, copy_file, facts_of
+from gatas.datasets.ingest.indexing import (
+    IDS,
+    EdgeCopies,
+    find_ids,
     find_types,
     refuse_repeated,
     refuse_unknown,
-    with_numbers,
-    write_names,
+    with_indices,
+    write_ids,
 )
+from gatas.datasets.ingest.node_files import NodeFiles, open_nodes, read_known, write_features
+from gatas.datasets.ingest.settings import IngestSettings
 from gatas.datasets.ingest.sorting import Order, write_csr
 from gatas.datasets.ingest.work import IngestFolder, fingerprints, tidied, working_beside
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.saved import node_parts, node_target_parts
-from gatas.datasets.settings import checked
 from gatas.datasets.targets import NodeTargets
 from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
 from gatas.files import reason
 from gatas.graph import Graph, NodeIds
 from gatas.graph.arrays import mapped
+from gatas.graph.checks import ColumnChecks, IdFacts, are_integers, refuse_decimals, refuse_faults
+from gatas.graph.column_types import is_text_file
 from gatas.graph.edges import inverse_names
+from gatas.graph.reading import warn_of_numbered_types
 from gatas.graph.saved import graph_parts
 from gatas.graph.storage import write_store
+from gatas.graph.table_files import listed_files
+from gatas.graph.tables import warn_of_unused_names
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,13 +63,22 @@ def ingest(
     memory: int = 2 << 30,
     threads: int = 2,
     progress: StageProgressCallback = lambda stage, share: None,
-    **settings: Any,
+    **settings: Unpack[IngestSettings],
 ) -> None:
-    """Write a graph store from edge files (Parquet, CSV, TSV, folders of them) of any size. `settings` are `DataConfig`'s.
+    """Write a store from edge files of any size, in bounded memory.
 
     It holds the bytes that `read_dataset(...).save(out)` would write, but needs no more than `memory` bytes, whatever
     the number of edges: about 60 bytes a node, and DuckDB, which spills to disk, beside `out`. What a killed ingest has
     finished is found again by the same call.
+
+    Args:
+        edges: Edge files (Parquet, CSV, TSV, also .gz), or folders of them.
+        nodes: Node table: a file, or a folder of files. Without one, the store holds a graph alone.
+        out: The folder to write; it must not exist.
+        memory: Bytes that the process may take.
+        threads: Threads that DuckDB may use.
+        progress: Called with the stage and the share of it that is done.
+        settings: Names of columns, direction, features, labels and splits, as for `read_dataset`.
     """
     listed = [edges] if isinstance(edges, str | Path) else list(edges)
     if not listed:
@@ -74,8 +87,9 @@ def ingest(
     given: dict[str, Any] = {"edges": listed[0], "nodes": nodes, **settings}
     if nodes is None:
         given["task"] = "link prediction"  # of which nothing is held out here: the graph is all that is asked for
-    config = checked(DataConfig, given, "data")
-    if nodes is not None and config.task == "link prediction":
+    config = data_config(given)
+    assert isinstance(config, TableData)
+    if nodes is not None and isinstance(config, LinkTableData):
         raise ConfigError(
             "data.task is link prediction, for which links are held out of a graph in memory (gatas train). An ingested store "
             "holds all edges, with labels of nodes: leave the task out."
@@ -109,7 +123,7 @@ class _Ingest:
         self,
         work: IngestFolder,
         connection: "duckdb.DuckDBPyConnection",
-        config: DataConfig,
+        config: TableData,
         files: list[Path],
         memory: int,
         progress: StageProgressCallback,
@@ -120,25 +134,25 @@ class _Ingest:
     def parts(self, node_files: list[Path]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays and parameters of the store, with all that is large mapped from files."""
         edges, facts = self.copied()
-        people = None if not node_files else open_nodes(node_files, Path(str(self.config.nodes)), self.config)
-        edges = self.decided(edges, facts, people)
+        nodes = open_nodes(node_files, self.config) if isinstance(self.config, NodeTableData) else None
+        edges = self.decided(edges, facts, nodes)
         types_folder, types = self.types(edges)
-        names, found = self.names(edges, people)
-        leave_room(self.connection, self.memory, found["num_nodes"] if people is not None else 0)
-        numbered = self.numbered(edges, types_folder if types else None, names, found, people)
-        arrays, parameters = self.nodes(people, found["num_nodes"])
-        direction = self.direction(numbered)
+        ids, found = self.ids(edges, nodes)
+        leave_room(self.connection, self.memory, found["num_nodes"] if nodes is not None else 0)
+        indexed = self.indexed(edges, types_folder if types else None, ids, found, nodes)
+        arrays, parameters = self.nodes(nodes, found["num_nodes"])
+        direction = self.direction(indexed)
         type_names = tuple(str(name) for name in types) or (ONE_TYPE,)
         count, inverse = len(type_names), direction == "inverse"
         order = Order(found["num_nodes"], count * (1 + inverse), direction, edges.weighted)
         self.progress("sort", 0.0)
-        folder, written = self.work.stage("csr", lambda folder: write_csr(self.connection, numbered, order, folder))
+        folder, written = self.work.stage("csr", lambda folder: write_csr(self.connection, indexed, order, folder))
         columns: dict[str, Any] = {name: mapped(folder, name, described) for name, described in written["arrays"].items()}
         inverse_of = {"inverse": (*range(count, 2 * count), *range(count)), "undirected": tuple(range(count))}
         graph = Graph(
             **columns,
             num_edge_types=order.num_types,
-            node_ids=_stored_ids(names, found),
+            node_ids=_stored_ids(ids, found),
             edge_type_names=(*type_names, *inverse_names(type_names)) if inverse else type_names,
             inverse_of=inverse_of.get(direction, ()),
             num_repeated=written["num_repeated"],
@@ -146,18 +160,18 @@ class _Ingest:
         graph_arrays, graph_parameters = graph_parts(graph)
         return {**graph_arrays, **arrays}, {**graph_parameters, **parameters}
 
-    def direction(self, numbered: str) -> Direction:
+    def direction(self, indexed: str) -> Direction:
         """Resolve `auto`: undirected where every edge is listed both ways, else inverse. A few edges decide most cases."""
         if self.config.direction != "auto":
             return self.config.direction
         same = "there.source = back.target AND there.target = back.source AND there.kind = back.kind"
-        few = f"(SELECT * FROM {numbered} LIMIT {FEW_EDGES}) AS there"
-        if self.count(f"{few} ANTI JOIN {numbered} AS back ON {same}") or not self.count(numbered):
+        few = f"(SELECT * FROM {indexed} LIMIT {FEW_EDGES}) AS there"
+        if self.count(f"{few} ANTI JOIN {indexed} AS back ON {same}") or not self.count(indexed):
             return "inverse"
-        return "inverse" if self.count(f"{numbered} AS there ANTI JOIN {numbered} AS back ON {same}") else "undirected"
+        return "inverse" if self.count(f"{indexed} AS there ANTI JOIN {indexed} AS back ON {same}") else "undirected"
 
-    def copied(self) -> tuple[Copied, list[dict[str, Any]]]:
-        """All edge files, each a stage of its own; what is wrong is said when all are read."""
+    def copied(self) -> tuple[EdgeCopies, list[dict[str, Any]]]:
+        """Copy all edge files, each in a stage of its own; what is wrong is said when all are read."""
         copies, facts = [], []
         for number, file in enumerate(self.files):
             self.progress("read", number / len(self.files))
@@ -165,81 +179,74 @@ class _Ingest:
             stage = self.work.stage(f"edges-{number:06}", fill)
             copies.append(stage[0] / "edges.parquet")
             facts.append(stage[1])
-        refuse([fact["faults"] for fact in facts])
+        refuse_faults([fact["faults"] for fact in facts])
         check_alike(self.files, facts)
         for file, fact in zip(self.files, facts, strict=True):
             if fact["others"]:
-                columns = ", ".join(map(repr, fact["others"]))
-                warnings.warn(f"{file}: {len(fact['others'])} columns were not used: {columns}.", GatasWarning, stacklevel=2)
+                warn_of_unused_names(file, fact["others"])
                 break
         if zeros := sum(fact["zeros"] for fact in facts):
             warnings.warn(f"{zeros} edges have weight 0 and were dropped.", GatasWarning, stacklevel=2)
-        typed = any("type" in fact["columns"] for fact in facts)
-        return Copied(self.files, copies, False, False, typed, any(fact["weighted"] for fact in facts)), facts
+        typed, weighted = any("edge_type" in fact["columns"] for fact in facts), any(fact["weighted"] for fact in facts)
+        names = [{name: column["column"] for name, column in fact["columns"].items()} for fact in facts]
+        return EdgeCopies(self.files, copies, names, False, False, typed, weighted), facts
 
-    def decided(self, edges: Copied, facts: list[dict[str, Any]], people: NodeFiles | None) -> Copied:
-        """Whether ids and types are integers or text, over all files."""
-        ends = [decided(facts, end, f"{end}s are") for end in ("source", "target")]
-        of_nodes = [] if people is None else [self.node_ids(people)]
-        types = decided(facts, "type", "types are")
+    def decided(self, edges: EdgeCopies, facts: list[dict[str, Any]], nodes: NodeFiles | None) -> EdgeCopies:
+        """Decide whether ids and types are integers or text, over all files."""
+        ends = [facts_of(facts, end, f"{end}s are") for end in ("source", "target")]
+        of_nodes = [] if nodes is None else [("the node table's are", self.node_ids(nodes))]
+        types = facts_of(facts, "edge_type", "types are")
         for columns in (*ends, of_nodes, types):
-            refuse_decimals(columns)
+            refuse_decimals([column for _, column in columns])
         integers = are_integers([*ends[0], *ends[1], *of_nodes])
-        return Copied(edges.files, edges.copies, integers, are_integers(types), edges.typed, edges.weighted)
+        return replace(edges, integers=integers, integer_types=are_integers(types))
 
-    def node_ids(self, people: NodeFiles) -> dict[str, Any]:
-        """What the ids of a node table look like."""
-        name = people.table.column_names["id"]
-        values = people.column(name)
-        kind, faults = ColumnFacts(people.files[0], name, values.type if len(values) else pa.int64()), Faults()
-        first = 0
+    def node_ids(self, nodes: NodeFiles) -> IdFacts:
+        """Check the ids of a node table."""
+        name = nodes.table.column_names["id"]
+        values = nodes.column(name)
+        checks = ColumnChecks(nodes.where, {"id": name}, {"id": values.type if len(values) else pa.int64()})
+        checks.facts["id"].from_text = is_text_file(nodes.files[0])
         for chunk in values.chunks:
-            kind.look(chunk, lambda row, first=first: people.table.place(first + row, "id"), faults)
-            first += len(chunk)
-        refuse([faults.found])
-        return {**vars(kind), "described": "the node table's are"}
+            checks.look(pa.RecordBatch.from_arrays([chunk], names=["id"]))
+        refuse_faults([checks.faults.found])
+        return checks.facts["id"]
 
-    def types(self, edges: Copied) -> tuple[Path, list[Any]]:
-        """Types of edges; numbers that are not 0, 1, 2 … are numbered, and keep their names."""
+    def types(self, edges: EdgeCopies) -> tuple[Path, list[Any]]:
+        """Find the types of edges; numbers that are not 0, 1, 2 … are numbered, and keep their names."""
         folder, found = self.work.stage("types", lambda folder: find_types(self.connection, edges, folder))
         types: list[Any] = found["types"]
-        names = [str(name) for name in types]
-        if names and all(name.isdecimal() for name in names) and names != [str(k) for k in range(len(names))]:
-            warnings.warn(
-                f"the edge types {', '.join(names[:8])}{' …' if len(names) > 8 else ''} were numbered 0 to {len(names) - 1} "
-                "and keep their names.",
-                GatasWarning,
-                stacklevel=3,
-            )
+        warn_of_numbered_types(self.config.edges, [str(name) for name in types])
         return folder, types
 
-    def names(self, edges: Copied, people: NodeFiles | None) -> tuple[Path, dict[str, Any]]:
-        """Ids in node order: those of the node table, or all that edges name."""
+    def ids(self, edges: EdgeCopies, nodes: NodeFiles | None) -> tuple[Path, dict[str, Any]]:
+        """Write ids in node order: those of the node table, or all that edges name."""
         self.progress("ids", 0.0)
 
         def fill(folder: Path) -> dict[str, Any]:
-            if people is None:
-                return find_names(self.connection, edges, folder)
-            values = people.column(people.table.column_names["id"])
-            values = values.cast(pa.int64() if edges.integers else pa.large_string())
-            found = write_names((pa.record_batch([chunk], names=["id"]) for chunk in values.chunks), edges.integers, folder)
-            if not found["numbered"]:
-                refuse_repeated(self.connection, folder, people.where)
+            if nodes is None:
+                return find_ids(self.connection, edges, folder)
+            column = nodes.table.column_names["id"]
+            values = nodes.column(column).cast(pa.int64() if edges.integers else pa.large_string())
+            found = write_ids((pa.record_batch([chunk], names=["id"]) for chunk in values.chunks), edges.integers, folder)
+            if not found["are_indices"]:
+                refuse_repeated(self.connection, folder, f"{nodes.where}, row {{}}, column {column!r}")
             return found
 
-        folder, found = self.work.stage("names", fill)
+        folder, found = self.work.stage("ids", fill)
         if not found["num_nodes"]:
-            where = self.files[0] if people is None else people.where
+            where = self.files[0] if nodes is None else nodes.where
             raise GraphError(f"{where} has no rows, so the graph has no nodes. Give at least one.")
         return folder, found
 
-    def nodes(self, people: NodeFiles | None, num_nodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    def nodes(self, nodes: NodeFiles | None, num_nodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays and parameters of the node table and of the targets."""
-        if people is None:
+        config = self.config
+        if nodes is None or not isinstance(config, NodeTableData):
             return {}, {}
         self.progress("nodes", 0.0)
-        known = read_known(people, self.config)
-        folder, found = self.work.stage("features", lambda folder: write_features(people, self.config, known, folder))
+        known = read_known(nodes, config)
+        folder, found = self.work.stage("features", lambda folder: write_features(nodes, config, known, folder))
         features = mapped(folder, "features", found["array"], found["width"]) if found["width"] else None
         graphs = None if known.graph_id is None else known.graph_id.astype(np.int32)
         arrays, parameters = node_parts(NodeTable(num_nodes, features, graph_id=graphs, **known.types))
@@ -248,35 +255,35 @@ class _Ingest:
             targets = node_target_parts(NodeTargets(known.labels.values, known.labels.names, known.splits))
         encoding = None
         if found["width"]:
-            learned = Encoding(types=known.kinds.names, missing=self.config.missing, columns=found["columns"])
+            learned = Encoding(types=known.node_types.names, missing=self.config.missing, columns=found["columns"])
             encoding = learned.model_dump(mode="json")
         named = {"name": self.config.name, "note": "", "encoding": encoding}
         return {**arrays, **targets[0]}, {**parameters, **targets[1], **named}
 
-    def numbered(self, edges: Copied, types: Path | None, names: Path, found: dict[str, Any], people: NodeFiles | None) -> str:
-        """Edges by the numbers of nodes, as SQL; every end must be known."""
-        where = self.files[0] if people is None else people.where
-        if found["numbered"]:
+    def indexed(self, edges: EdgeCopies, types: Path | None, ids: Path, found: dict[str, Any], nodes: NodeFiles | None) -> str:
+        """Return edges by the indices of nodes, as SQL; every end must be known."""
+        where = self.files[0] if nodes is None else nodes.where
+        if found["are_indices"]:
             known = f"id BETWEEN 0 AND {found['num_nodes'] - 1}"
-            if people is not None and self.outside(edges, known):
+            if nodes is not None and self.outside(edges, known):
                 refuse_unknown(self.connection, edges, known, where)
-            return with_numbers(edges, types, None)
-        self.progress("numbers", 0.0)
+            return with_indices(edges, types, None)
+        self.progress("indices", 0.0)
 
         def fill(folder: Path) -> dict[str, Any]:
-            query = with_numbers(edges, types, names)
-            target = str(folder / "numbered.parquet")
+            query = with_indices(edges, types, ids)
+            target = str(folder / "indexed.parquet")
             self.connection.sql(f"SELECT * FROM {query}").write_parquet(target, compression="zstd", row_group_size=1 << 17)
             return {}
 
-        folder, _ = self.work.stage("numbered", fill)
-        table = parquet(folder / "numbered.parquet")
+        folder, _ = self.work.stage("indexed", fill)
+        table = parquet(folder / "indexed.parquet")
         if self.count(f"{table} WHERE source IS NULL OR target IS NULL"):
-            refuse_unknown(self.connection, edges, f"id IN (SELECT id FROM {parquet(names / NAMES)})", where)
+            refuse_unknown(self.connection, edges, f"id IN (SELECT id FROM {parquet(ids / IDS)})", where)
         return table
 
-    def outside(self, edges: Copied, known: str) -> bool:
-        """Whether any end is not known, of ids that are numbers."""
+    def outside(self, edges: EdgeCopies, known: str) -> bool:
+        """Whether any end is not known, where ids are indices."""
         ends = [f"SELECT min({end}) AS id FROM {edges.table} UNION ALL SELECT max({end}) FROM {edges.table}"
                 for end in ("source", "target")]  # fmt: skip
         return self.count(f"({' UNION ALL '.join(ends)}) WHERE NOT ({known})") > 0
@@ -286,6 +293,6 @@ class _Ingest:
 
 
 def _stored_ids(folder: Path, found: dict[str, Any]) -> NodeIds | None:
-    if found["numbered"]:
+    if found["are_indices"]:
         return None
     return NodeIds(*(mapped(folder, name, described) for name, described in found["arrays"].items()))

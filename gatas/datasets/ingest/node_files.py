@@ -11,24 +11,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gatas.datasets.config import DataConfig
-from gatas.datasets.encoding import (
-    ONE_KIND,
-    Category,
-    Encoding,
-    Kinds,
-    Lists,
-    Number,
-    chosen_columns,
-    learn_column,
-)
+from gatas.datasets.config import NodeTableData
+from gatas.datasets.encoding import UNTYPED, EncodedColumn, Encoding, Lists, NodeTypes
 from gatas.datasets.labels import Labels, read_labels
+from gatas.datasets.learning import chosen_columns, learn_column
 from gatas.datasets.own import node_splits
 from gatas.errors import GraphError
 from gatas.graph.arrays import ArrayWriter, mapped
+from gatas.graph.column_types import decoded, is_list, is_text_file, plain_type
+from gatas.graph.columns import ColumnNames
 from gatas.graph.inputs import Floats
-from gatas.graph.reading import codes_of
-from gatas.graph.tables import Table, is_list, is_text_file, present_columns, read_table, wanted_columns, warn_of_unused
+from gatas.graph.tables import Table, codes_of, read_table, warn_of_unused
 
 BATCH_BYTES = 16 << 20
 
@@ -42,21 +35,21 @@ class NodeFiles:
     where: Path
 
     def column(self, name: str) -> Any:
-        """All values of a column, by the file's name for it."""
+        """Read all values of a column, by the file's name for it."""
         if is_text_file(self.files[0]):
             ours = {column: ours for ours, column in self.table.column_names.items()}
             return self.table.columns[ours[name]] if name in ours else self.table.others[name]
         return pa.chunked_array([part for file in self.files for part in _read_column(file, name).chunks], self._type(name))
 
     def batches(self, name: str, rows: int) -> Iterator[Any]:
-        """The values of a column, some rows at a time."""
+        """Read the values of a column, some rows at a time."""
         for file in self.files:
             with pq.ParquetFile(file, pre_buffer=False) as opened:
                 for batch in opened.iter_batches(rows, columns=[name]):
                     yield batch.column(0)
 
     def with_column(self, name: str) -> Table:
-        """The table with the values of one column."""
+        """Return the table with the values of one column."""
         if name in self.table.others:
             return replace(self.table, others={**self.table.others, name: self.column(name)})
         ours = next(ours for ours, column in self.table.column_names.items() if column == name)
@@ -66,26 +59,18 @@ class NodeFiles:
         return {**self.table.others, **{c: self.table.columns[o] for o, c in self.table.column_names.items()}}[name].type
 
 
-def open_nodes(files: Sequence[Path], where: Path, config: DataConfig) -> NodeFiles:
-    """The columns of a node table, and how many rows it has."""
-    given = {"id": config.id, "type": config.node_type, "graph": config.graph, "split": config.split}
-    given |= {"label": config.label[0] if config.label else None} if len(config.label or " ") == 1 else {}
-    names = {name: column for name, column in given.items() if column is not None}
-
-    def naming(ours: str, column: str) -> str:
-        return f"data.{'node_type' if ours == 'type' else ours}: {column}"
-
+def open_nodes(files: Sequence[Path], config: NodeTableData) -> NodeFiles:
+    """Find the columns of a node table, and count its rows."""
+    assert config.nodes is not None
+    where, names = config.nodes, ColumnNames.of_settings(config.node_columns)
     if any(is_text_file(file) != is_text_file(files[0]) for file in files):
         raise GraphError(f"{where} holds Parquet files and text files. Keep one kind.")
-    optional = [name for name in given if name != "id"]
     if is_text_file(files[0]):
-        tables = [read_table(file, ("id",), optional, names, True, naming) for file in files]
+        tables = [read_table(file, names) for file in files]
         return NodeFiles(files, tables[0] if len(tables) == 1 else _joined(tables, where), where)
     schema = _common_schema(files)
-    present = present_columns(
-        files[0], list(schema.names), ("id",), names, wanted_columns(("id",), optional, names), True, naming
-    )
-    empty = {name: pa.chunked_array([], _plain(schema.field(name).type)) for name in schema.names}
+    present = names.find(files[0], list(schema.names))
+    empty = {name: pa.chunked_array([], plain_type(schema.field(name).type)) for name in schema.names}
     table = Table(
         where,
         {name: empty[column] for name, column in present.items()},
@@ -97,7 +82,7 @@ def open_nodes(files: Sequence[Path], where: Path, config: DataConfig) -> NodeFi
 
 
 def _joined(tables: list[Table], where: Path) -> Table:
-    """Text files one after another; their columns must be alike."""
+    """Join text files one after another; their columns must be alike."""
     first = tables[0]
     for table in tables[1:]:
         if (*table.columns, *table.others) != (*first.columns, *first.others):
@@ -133,65 +118,61 @@ def _read_column(file: Path, name: str) -> Any:
         values = pq.read_table(file, columns=[name])[name]
     except (pa.ArrowException, OSError) as error:
         raise GraphError(f"{file} could not be read as Parquet: {str(error).splitlines()[0]}") from error
-    return values.cast(_plain(values.type)) if pa.types.is_dictionary(values.type) else values
-
-
-def _plain(kind: Any) -> Any:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    return decoded(values)
 
 
 @dataclass(frozen=True)
 class Known:
     """What a node table says, but for ids and features."""
 
-    kinds: Kinds
+    node_types: NodeTypes
     labels: Labels | None
     splits: dict[str, NDArray[np.int64]]
     graph_id: NDArray[np.int64] | None
 
     @property
     def types(self) -> dict[str, Any]:
-        if self.kinds.names == ONE_KIND:
+        if self.node_types.names == UNTYPED:
             return {}
-        return {"node_type": self.kinds.number, "node_type_names": self.kinds.names}
+        return {"node_type": self.node_types.index, "node_type_names": self.node_types.names}
 
 
-def read_known(people: NodeFiles, config: DataConfig) -> Known:
-    """Types, labels, splits and graphs of all nodes; labels may be absent."""
-    table = people.table
+def read_known(nodes: NodeFiles, config: NodeTableData) -> Known:
+    """Read types, labels, splits and graphs of all nodes; labels may be absent."""
+    table = nodes.table
     names = [column for ours, column in table.column_names.items() if ours != "id"]
-    for name in (*names, *(config.label or ())):
+    for name in (*names, *(config.label_columns)):
         table = (
-            replace(people, table=table).with_column(name) if name in (*table.column_names.values(), *table.others) else table
+            replace(nodes, table=table).with_column(name) if name in (*table.column_names.values(), *table.others) else table
         )
-    kinds = Kinds(np.zeros(table.num_rows, np.int64), ONE_KIND)
-    if "type" in table.columns:
-        kinds = Kinds(*codes_of(table, "type"))
+    node_types = NodeTypes(np.zeros(table.num_rows, np.int64), UNTYPED)
+    if "node_type" in table.columns:
+        node_types = NodeTypes(*codes_of(table, "node_type"))
     graph_id = codes_of(table, "graph")[0] if "graph" in table.columns else None
     if config.label is None and "label" not in table.columns:
-        return Known(kinds, None, {}, graph_id)
+        return Known(node_types, None, {}, graph_id)
     labels = read_labels(table, config.label)
-    return Known(kinds, labels, node_splits(config, table, labels), graph_id)
+    return Known(node_types, labels, node_splits(config, table, labels), graph_id)
 
 
-def write_features(people: NodeFiles, config: DataConfig, known: Known, folder: Path) -> dict[str, Any]:
-    """(N, F) features, a column of the table after another; gives their width, 0 for none."""
-    names = chosen_columns(people.table, config)
-    warn_of_unused(people.table, used=(*names, *(config.label or ())))
-    measured = np.ones(people.table.num_rows, np.bool_)
+def write_features(nodes: NodeFiles, config: NodeTableData, known: Known, folder: Path) -> dict[str, Any]:
+    """Write (N, F) features, a column of the table after another; return what was written, with width 0 for none."""
+    names = chosen_columns(nodes.table, config)
+    warn_of_unused(nodes.table, used=(*names, *(config.label_columns)))
+    measured = np.ones(nodes.table.num_rows, np.bool_)
     if known.labels is not None:
-        measured = np.isin(np.arange(people.table.num_rows), known.splits["train"])
+        measured = np.isin(np.arange(nodes.table.num_rows), known.splits["train"])
     blocks, columns = [], []
     for number, name in enumerate(names):
-        column = _learned(people, name, config, known.kinds, measured)
+        column = _learned(nodes, name, config, known.node_types, measured)
         writer = ArrayWriter(folder, "features" if len(names) == 1 else f"block-{number}", np.float32)
-        for rows in _encoded(people, column, config, known.kinds):
+        for rows in _encoded(nodes, column, config, known.node_types):
             writer.append(rows)
         blocks.append((writer.name, writer.finish()))
         columns.append(column.model_dump(mode="json"))
     if not blocks:
         return {"width": 0}
-    num_rows = people.table.num_rows
+    num_rows = nodes.table.num_rows
     parts = [mapped(folder, name, described, described[1] // num_rows) for name, described in blocks]
     if len(parts) == 1:
         return {"width": parts[0].shape[1], "array": blocks[0][1], "columns": columns}
@@ -204,53 +185,53 @@ def write_features(people: NodeFiles, config: DataConfig, known: Known, folder: 
     return {"width": sum(part.shape[1] for part in parts), "array": writer.finish(), "columns": columns}
 
 
-def _in_batches(people: NodeFiles, name: str) -> bool:
+def _in_batches(nodes: NodeFiles, name: str) -> bool:
     """Whether a column is read some rows at a time: lists in Parquet files."""
-    values = people.table.others.get(name)
-    return values is not None and is_list(values.type) and not is_text_file(people.files[0])
+    values = nodes.table.others.get(name)
+    return values is not None and is_list(values.type) and not is_text_file(nodes.files[0])
 
 
 def _learned(
-    people: NodeFiles, name: str, config: DataConfig, kinds: Kinds, measured: NDArray[np.bool_]
-) -> Number | Category | Lists:
+    nodes: NodeFiles, name: str, config: NodeTableData, node_types: NodeTypes, measured: NDArray[np.bool_]
+) -> EncodedColumn:
     """Learn how one column becomes features."""
-    if _in_batches(people, name):
-        return _learned_lists(people, name, config, kinds)
-    return learn_column(people.with_column(name), name, config, kinds, measured)
+    if _in_batches(nodes, name):
+        return _learned_lists(nodes, name, config, node_types)
+    return learn_column(nodes.with_column(name), name, config, node_types, measured)
 
 
-def _encoded(people: NodeFiles, column: Number | Category | Lists, config: DataConfig, kinds: Kinds) -> Iterator[Floats]:
+def _encoded(nodes: NodeFiles, column: EncodedColumn, config: NodeTableData, node_types: NodeTypes) -> Iterator[Floats]:
     """Encode one column: at once, or for lists some rows at a time."""
     name = column.name
-    if not _in_batches(people, name):
-        table = people.with_column(name)
-        yield _encoding(column, config, kinds).encoded(table, kinds)
+    if not _in_batches(nodes, name):
+        table = nodes.with_column(name)
+        yield _encoding(column, config, node_types).encoded(table, node_types)
         return
     first = 0
-    for batch in people.batches(name, max(1, BATCH_BYTES // (32 * max(1, column.width)))):
+    for batch in nodes.batches(name, max(1, BATCH_BYTES // (32 * max(1, column.width)))):
         last = first + len(batch)
-        table = replace(people.table, others={name: batch}, num_rows=len(batch), first_row=first)
-        own = Kinds(kinds.number[first:last], kinds.names)
+        table = replace(nodes.table, others={name: batch}, num_rows=len(batch), first_row=first)
+        own = NodeTypes(node_types.index[first:last], node_types.names)
         yield _encoding(column, config, own).encoded(table, own)
         first = last
 
 
-def _encoding(column: Number | Category | Lists, config: DataConfig, kinds: Kinds) -> Encoding:
-    return Encoding(types=kinds.names, missing=config.missing, columns=(column,))
+def _encoding(column: EncodedColumn, config: NodeTableData, node_types: NodeTypes) -> Encoding:
+    return Encoding(types=node_types.names, missing=config.missing, columns=(column,))
 
 
-def _learned_lists(people: NodeFiles, name: str, config: DataConfig, kinds: Kinds) -> Lists:
-    """How long the lists of each node type are; nodes without one are refused here, where all can be counted."""
-    present, widths, first = np.zeros(people.table.num_rows, np.bool_), np.zeros(len(kinds.names), np.int64), 0
-    for batch in people.batches(name, 1 << 14):
+def _learned_lists(nodes: NodeFiles, name: str, config: NodeTableData, node_types: NodeTypes) -> Lists:
+    """Find how long the lists of each node type are; nodes without one are refused here, where all can be counted."""
+    present, widths, first = np.zeros(nodes.table.num_rows, np.bool_), np.zeros(len(node_types.names), np.int64), 0
+    for batch in nodes.batches(name, 1 << 14):
         last = first + len(batch)
         present[first:last] = batch.is_valid()
-        np.maximum.at(widths, kinds.number[first:last], np.asarray(pc.fill_null(pc.list_value_length(batch), 0)))
+        np.maximum.at(widths, node_types.index[first:last], np.asarray(pc.fill_null(pc.list_value_length(batch), 0)))
         first = last
-    types = np.unique(kinds.number[present])
+    types = np.unique(node_types.index[present])
     if not types.size:
-        raise GraphError(f"{people.where}, column {name!r} has no values. Leave it out of data.features.")
+        raise GraphError(f"{nodes.where}, column {name!r} has no values. Leave it out of data.features.")
     column = Lists(name=name, types=tuple(types.tolist()), widths=tuple(widths.tolist()))
     marks = pa.array(np.zeros(len(present), np.int8), mask=~present)
-    _encoding(column, config, kinds).gaps(people.table, column, marks, kinds)
+    _encoding(column, config, node_types).gaps(nodes.table, column, marks, node_types)
     return column

@@ -1,4 +1,4 @@
-"""Numbered edges, sorted by DuckDB and made into the arrays of a graph as they come: each triplet once, in order.
+"""Indexed edges, sorted by DuckDB and made into the arrays of a graph as they come: each triplet once, in order.
 
 What is done here batch by batch is what `gatas.graph.edges` does at once; the same edges give the same arrays.
 """
@@ -36,14 +36,14 @@ class Order:
     def packed(self) -> bool:
         return 2 * self.num_types * self.num_nodes**2 < 2**63
 
-    def query(self, numbered: str) -> str:
-        """Listed edges (`added` = 0) and those that lead back, in order; equal ones in the order in which they were listed."""
+    def query(self, indexed: str) -> str:
+        """Return SQL for listed edges (`added` = 0) and those that lead back, in order; equal ones as they are listed."""
         rest = ", weight, place" if self.weighted else ""
         kept = " WHERE weight > 0" if self.weighted else ""
-        listed = f"SELECT source, kind, target, 0 AS added{rest} FROM {numbered}{kept}"
+        listed = f"SELECT source, kind, target, 0 AS added{rest} FROM {indexed}{kept}"
         if self.direction != "as given":
             kind = f"kind + {self.num_types // 2}" if self.direction == "inverse" else "kind"
-            listed += f" UNION ALL SELECT target, {kind}, source, 1{rest} FROM {numbered}{kept}"
+            listed += f" UNION ALL SELECT target, {kind}, source, 1{rest} FROM {indexed}{kept}"
         weight, place = (", weight", ", place") if self.weighted else ("", "")
         if not self.packed:
             return f"SELECT source, kind, target, added{weight} FROM ({listed}) ORDER BY source, kind, target, added{place}"
@@ -95,7 +95,7 @@ class Triplets:
 
 
 def whole_groups(batches: Iterator[Triplets]) -> Iterator[Triplets]:
-    """The same rows, cut so that equal edges are never in two pieces."""
+    """Cut batches anew, so that equal edges are never in two pieces."""
     waiting: Triplets | None = None
     for batch in batches:
         rows = batch if waiting is None else batch.after(waiting)
@@ -142,7 +142,7 @@ class Csr:
         self.writers["edge_type"].append(kept.kind)
 
     def _weights(self, rows: Triplets, first: NDArray[np.bool_], kept: Triplets) -> NDArray[np.float32]:
-        """Weights of equal edges add up; an edge that is listed keeps its own, whatever its reverse has."""
+        """Add up the weights of equal edges; an edge that is listed keeps its own, whatever its reverse has."""
         assert rows.weight is not None
         begins = first | np.concatenate([[True], rows.added[1:] != rows.added[:-1]])
         total = np.add.reduceat(rows.weight, np.flatnonzero(begins))
@@ -160,7 +160,7 @@ class Csr:
         return found
 
     def finish(self) -> dict[str, Any]:
-        """What was written, and what was counted on the way."""
+        """Return what was written, and what was counted on the way."""
         rest = self.order.num_nodes - self.node
         self.writers["indptr"].append(np.full(rest, self.writers["neighbour"].length))
         if pairs := self.differing // 2:
@@ -173,10 +173,10 @@ class Csr:
         return {"arrays": arrays, "num_repeated": self.num_repeated}
 
 
-def write_csr(connection: "duckdb.DuckDBPyConnection", numbered: str, order: Order, folder: Path) -> dict[str, Any]:
-    """Sort, and write as they come."""
+def write_csr(connection: "duckdb.DuckDBPyConnection", indexed: str, order: Order, folder: Path) -> dict[str, Any]:
+    """Sort edges, and write the arrays of a graph as they come."""
     csr = Csr(folder, order)
-    batches = connection.sql(order.query(numbered)).to_arrow_reader(BATCH_ROWS)
+    batches = connection.sql(order.query(indexed)).to_arrow_reader(BATCH_ROWS)
     for rows in whole_groups(order.triplets(batch) for batch in batches):
         csr.append(rows)
     return csr.finish()

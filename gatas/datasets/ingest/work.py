@@ -20,7 +20,7 @@ from gatas.files import (
     write_file,
 )
 
-FORMAT = 2
+FORMAT = 3
 """Of the stages; what another version has left is not gone on from."""
 
 JOB = "job"

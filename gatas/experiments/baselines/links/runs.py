@@ -16,7 +16,7 @@ from gatas.experiments.baselines.links.skipgram import SkipGram, SkipGramSetting
 from gatas.experiments.recording import seed_run
 from gatas.experiments.results import SeedRun
 from gatas.tasks.config import checked
-from gatas.training.config import Config, DataConfig, TrainingConfig
+from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.limit import Limit
 from gatas.training.loop import Entry, chosen_device, fit_models
 from gatas.training.run import TrainedRun
@@ -59,7 +59,7 @@ def fit_link_peer(
         return fit_skipgram(WALKERS[name], dataset, seed, chosen_device(device), chosen, report, limit)
     kind, decoder = ENCODERS[name]
     training = checked(TrainingConfig, {**TRAINING, **settings})
-    config = Config(data=DataConfig(name=dataset.name), training=training)
+    config = Config(data=NamedData(name=dataset.name), training=training)
     chosen_devices = [chosen_device(device)] if chosen_device(device).type == "cuda" else []
     with torch.random.fork_rng(chosen_devices):  # dropout is torch's own; seeded here, it is a function of the seed too
         torch.manual_seed(seed)

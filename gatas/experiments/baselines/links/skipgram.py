@@ -24,7 +24,7 @@ from gatas.experiments.baselines.links.edges import typed_edges
 from gatas.experiments.baselines.links.walks import Layers, pairs_within, walk
 from gatas.tasks import LinkTask
 from gatas.tasks.learnable import Learnable
-from gatas.training.config import Config, DataConfig, TrainingConfig
+from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.learner import Loop
 from gatas.training.limit import Limit
 from gatas.training.loop import Entry
@@ -161,7 +161,7 @@ def fit_skipgram(
     if cut and not stopping.done:
         metrics["cut"] = cut
     training = {name: getattr(settings, name) for name in ("batch_size", "learning_rate", "epochs", "patience")}
-    config = Config(data=DataConfig(name=dataset.name), training=TrainingConfig(optimiser="adam", **training))
+    config = Config(data=NamedData(name=dataset.name), training=TrainingConfig(optimiser="adam", **training))
     return TrainedRun(config, seed, metrics, history, model, dataset)
 
 
