@@ -1,7 +1,7 @@
 """A graph named on the command line: a file, a saved folder, or a data set."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,21 +20,12 @@ UndirectedOption = typer.Option(False, "--undirected", help="Add the reverse of 
 DataDirOption = typer.Option(None, "--data-dir", help="Where named data sets are kept.")
 
 
-def load_graph(
-    named: str,
-    nodes: Path | None,
-    columns: list[str],
-    node_columns: list[str],
-    header: bool,
-    inverse: bool,
-    undirected: bool,
-    data_dir: Path | None,
-) -> "Graph":
-    """Read the graph that was named."""
+def load_graph(named: str, *source: Any) -> "Graph":
+    """Read the graph that was named; `source` are the other arguments of `load_named`."""
     from gatas.datasets import Dataset
 
-    named_data = load_named(named, nodes, columns, node_columns, header, inverse, undirected, data_dir)
-    return named_data.graph if isinstance(named_data, Dataset) else named_data
+    found = load_named(named, *source)
+    return found.graph if isinstance(found, Dataset) else found
 
 
 def load_named(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gatas.errors import GraphError
 from gatas.graph.edges import EdgeList, collapsed, without_zeros
 from gatas.graph.graph import Graph
-from gatas.graph.ids import as_integer, as_text, refuse_unknown_id
+from gatas.graph.ids import as_integer, as_text, index_among, refuse_unknown_id
 from gatas.graph.inputs import Ints
 
 
@@ -112,10 +112,7 @@ class ExtendedGraph:
         """Return the index of the node with this id; an integer written as text will do."""
         if self.node_ids is not None:
             return int(self.node_ids.indices([node_id])[0])
-        index = as_integer(node_id)
-        if index is None or not 0 <= index < self.num_nodes:
-            raise GraphError(f"no node has the id {node_id!r}; ids are 0 to {self.num_nodes - 1}.")
-        return index
+        return index_among(node_id, self.num_nodes)
 
 
 def local_graph(edges: EdgeList, num_nodes: int, edge_type_names: tuple[str, ...]) -> Graph:

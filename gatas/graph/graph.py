@@ -22,7 +22,7 @@ from gatas.graph.edges import (
     with_reverses,
     without_zeros,
 )
-from gatas.graph.ids import NodeIds, as_integer
+from gatas.graph.ids import NodeIds, as_integer, index_among
 from gatas.graph.inputs import Ints, Where, as_array, as_count, kept, sealed
 
 SLICE = 1 << 20
@@ -191,10 +191,7 @@ class Graph:
         """Return the index of the node with this id; an integer written as text will do."""
         if self.node_ids is not None:
             return int(self.node_ids.indices([node_id])[0])
-        index = as_integer(node_id)
-        if index is None or not 0 <= index < self.num_nodes:
-            raise GraphError(f"no node has the id {node_id!r}; ids are 0 to {self.num_nodes - 1}.")
-        return index
+        return index_among(node_id, self.num_nodes)
 
     def get_index(self, node_id: int | str) -> int:
         """Return the index of the node with this id, or -1. Quick for callers that look up again and again."""

@@ -151,3 +151,11 @@ def as_text(node_id: object) -> str | None:
         return None
     text = str(node_id)
     return text if text.encode("utf-8", "ignore").decode() == text else None  # half a surrogate pair names nothing
+
+
+def index_among(node_id: object, num_nodes: int) -> int:
+    """Return the index that an id is, where ids are the indices; anything else is refused."""
+    index = as_integer(node_id)
+    if index is None or not 0 <= index < num_nodes:
+        raise GraphError(f"no node has the id {node_id!r}; ids are 0 to {num_nodes - 1}.")
+    return index

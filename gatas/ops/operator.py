@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -28,6 +28,13 @@ KINDS = {
     str: "str",
 }
 LIBRARY: Any = torch.library.Library("gatas", "FRAGMENT")  # type: ignore[no-untyped-call]
+Devices = Literal["both", "cpu", "triton"]
+"""What has an implementation of its own: CPUs and GPUs, CPUs alone, or Triton, whose interpreter stands in on a CPU."""
+MODULES: dict[Devices, dict[str, str]] = {
+    "both": {"CPU": "cpu", "CUDA": "cuda"},
+    "cpu": {"CPU": "cpu"},
+    "triton": {"CPU": "cuda", "CUDA": "cuda"},
+}
 PLACES: dict[str, tuple[str, ...]] = {}
 """The places of the implementations of each operator that is registered."""
 
@@ -36,9 +43,10 @@ def operator(
     name: str,
     inputs: Any,  # a class made by NamedTuple
     returns: str,
+    folder: str,  # of the operator, such as "gatas.ops.attend"
+    function: str,  # its name in cpu.py and cuda.py
     *,
-    cpu: str,
-    cuda: str | None = None,  # None: only CPUs have it
+    devices: Devices = "both",
     shapes: Callable[..., Any],  # empty tensors like those that come out, of the inputs
     more: Mapping[str, Any] | None = None,  # arguments after the inputs: names and types
     setup: Callable[..., None] | None = None,  # given (ctx, inputs, output)
@@ -53,7 +61,7 @@ def operator(
 
     schema = ", ".join(f"{KINDS[kind]} {argument}" for argument, kind in arguments.items())
     LIBRARY.define(f"{name}({schema}) -> {returns}", tags=(torch.Tag.pt2_compliant_tag,))
-    places = {"CPU": cpu} if cuda is None else {"CPU": cpu, "CUDA": cuda}
+    places = {key: f"{folder}.{module}.{function}" for key, module in MODULES[devices].items()}
     for key, place in places.items():
         LIBRARY.impl(name, grouped(_called_at(place)), key)
     torch.library.register_fake(f"gatas::{name}", grouped(shapes), lib=LIBRARY)

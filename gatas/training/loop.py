@@ -1,7 +1,7 @@
 """`fit_models`: the training loop, for one model or for one of each of several seeds in one program."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +23,9 @@ from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
-from gatas.training.progress import reporting
+from gatas.training.progress import Entry, Report, reporting
 from gatas.training.run import TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
-
-Entry = dict[str, Any]
-Report = Callable[[Entry], None]
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:

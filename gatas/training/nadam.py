@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from gatas.ops.nadam import Moments, nadam_step
+from gatas.ops.nadam import Moments, NAdamInputs, nadam_step
 from gatas.training.group import ALONE, Group
 from gatas.training.rows import RowGradients
 
@@ -77,4 +77,5 @@ class NAdam:
             gradients.put_back(vector, changed)
 
     def _step(self, values: Tensor, gradient: Tensor, moments: Moments, l2: Tensor | None) -> None:
-        nadam_step(values, gradient, moments, self.lr, l2, self.betas, self.eps, self.momentum_decay, self.max_norm)
+        settings = (self.lr, l2, self.betas, self.eps, self.momentum_decay, self.max_norm)
+        nadam_step(NAdamInputs(values, gradient, moments, *settings))

@@ -17,7 +17,7 @@ from gatas.ops.attend_neighbours import TILES_WIDEST, NeighbourInputs
 from gatas.ops.attend_neighbours import cuda as attend_neighbours
 from gatas.ops.dropout import KeepInputs
 from gatas.ops.dropout import cuda as dropout
-from gatas.ops.nadam import Moments
+from gatas.ops.nadam import Moments, NAdamInputs
 from gatas.ops.nadam import cuda as nadam
 from gatas.ops.normalise import NormaliseInputs
 from gatas.ops.normalise import cuda as normalise
@@ -84,7 +84,7 @@ def compile_layers(pairs: int, width: int) -> None:
     normalise.forward(features)
     normalise.backward(features, normal(1, pairs, 50))
     flat = normal(1, 5_000)
-    nadam.nadam_step(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0)
+    nadam.nadam_step(NAdamInputs(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def test_the_gpu_kernel_is_the_same_step(max_norm, with_l2, nesterov):
         slow.step()
         own = (moments, torch.tensor(0.01, device=DEVICE), None if l2 is None else l2.to(DEVICE))
         decay = 4e-3 if nesterov else None
-        cuda.nadam_step(quick, gradient.to(DEVICE)[None], *own, (0.9, 0.999), 1e-8, decay, max_norm)
+        cuda.nadam_step(NAdamInputs(quick, gradient.to(DEVICE)[None], *own, (0.9, 0.999), 1e-8, decay, max_norm))
     torch.testing.assert_close(quick.cpu(), slow.values, rtol=1e-4, atol=1e-5)
 
 
@@ -106,7 +106,7 @@ def test_many_models_take_the_steps_each_takes_alone(max_norm):
         joint.step()
         assert joint.l2 is not None
         own = (moments, torch.tensor(0.01, device=DEVICE), joint.l2.to(DEVICE))
-        cuda.nadam_step(kernel, joined(gradients).to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm)
+        cuda.nadam_step(NAdamInputs(kernel, joined(gradients).to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm))
     for number, parameter in enumerate(together):
         torch.testing.assert_close(parameter.data, torch.stack([parameters[number].data for parameters in alone]))
     torch.testing.assert_close(kernel.cpu(), joint.values, rtol=1e-4, atol=1e-5)

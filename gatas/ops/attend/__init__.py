@@ -64,21 +64,14 @@ def _differentiate(ctx: Any, grad_out: Tensor | None, _grad_state: Tensor | None
 
 
 _attend = operator(
-    "attend",
-    AttendInputs,
-    "(Tensor, Tensor)",
-    cpu="gatas.ops.attend.cpu.forward",
-    cuda="gatas.ops.attend.cuda.forward",
-    shapes=shapes,
-    setup=_setup,
-    backward=_differentiate,
+    "attend", AttendInputs, "(Tensor, Tensor)", __name__, "forward", shapes=shapes, setup=_setup, backward=_differentiate
 )
 _attend_backward = operator(
     "attend_backward",
     AttendInputs,
     "(Tensor, Tensor, Tensor, Tensor, Tensor)",
+    __name__,
+    "backward",
     more={"out": Tensor, "state": Tensor, "grad_out": Tensor},
-    cpu="gatas.ops.attend.cpu.backward",
-    cuda="gatas.ops.attend.cuda.backward",
     shapes=backward_shapes,
 )

@@ -6,12 +6,6 @@ from gatas.ops.operator import operator
 __all__ = ["DrawInputs", "Drawn", "draw_samples", "draw_torch"]
 
 draw_samples = operator(
-    "draw",
-    DrawInputs,
-    "(Tensor, Tensor, Tensor, Tensor, Tensor)",
-    cpu="gatas.ops.draw.cpu.draw",
-    cuda="gatas.ops.draw.cuda.draw",
-    shapes=shapes,
-    shared=range(5, 9),
+    "draw", DrawInputs, "(Tensor, Tensor, Tensor, Tensor, Tensor)", __name__, "draw", shapes=shapes, shared=range(5, 9)
 )
 """Takes the fields of `DrawInputs`, gives `Drawn`."""

@@ -15,11 +15,4 @@ def keep(noise: NoiseSource, place: int, first: Tensor, second: Tensor, width: i
     return kept.squeeze(0)
 
 
-_keep = operator(
-    "keep",
-    KeepInputs,
-    "Tensor",
-    cpu="gatas.ops.dropout.cpu.keep",
-    cuda="gatas.ops.dropout.cuda.keep",
-    shapes=empty_keep,
-)
+_keep = operator("keep", KeepInputs, "Tensor", __name__, "keep", shapes=empty_keep)

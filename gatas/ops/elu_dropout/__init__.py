@@ -37,7 +37,9 @@ _elu_dropout = operator(
     "elu_dropout",
     EluDropoutInputs,
     "Tensor",
-    cpu="gatas.ops.elu_dropout.cpu.forward",
+    __name__,
+    "forward",
+    devices="cpu",
     shapes=shapes,
     setup=_setup,
     backward=_differentiate,
@@ -46,7 +48,9 @@ _elu_dropout_backward = operator(
     "elu_dropout_backward",
     EluDropoutInputs,  # with what came out in place of the values
     "Tensor",
+    __name__,
+    "backward",
+    devices="cpu",
     more={"grad_out": Tensor},
-    cpu="gatas.ops.elu_dropout.cpu.backward",
     shapes=shapes,
 )

@@ -37,20 +37,6 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
 
 
 _log_mixture = operator(
-    "log_mixture",
-    MixtureInputs,
-    "Tensor",
-    cpu="gatas.ops.mixture.cpu.log_mixture",
-    cuda="gatas.ops.mixture.cuda.log_mixture",
-    shapes=shapes,
-    setup=_setup,
-    backward=_differentiate,
+    "log_mixture", MixtureInputs, "Tensor", __name__, "log_mixture", shapes=shapes, setup=_setup, backward=_differentiate
 )
-_sum_by_step = operator(
-    "sum_by_step",
-    StepInputs,
-    "Tensor",
-    cpu="gatas.ops.mixture.cpu.sum_by_step",
-    cuda="gatas.ops.mixture.cuda.sum_by_step",
-    shapes=sum_shapes,
-)
+_sum_by_step = operator("sum_by_step", StepInputs, "Tensor", __name__, "sum_by_step", shapes=sum_shapes)

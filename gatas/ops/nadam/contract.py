@@ -19,21 +19,23 @@ class Moments(NamedTuple):
         return cls(torch.zeros_like(values), torch.zeros_like(values), values.new_ones(()), values.new_zeros(()))
 
 
-def nadam_step_torch(
-    values: Tensor,
-    gradient: Tensor,
-    moments: Moments,
-    lr: Tensor,
-    l2: Tensor | None,
-    betas: tuple[float, float],
-    eps: float,
-    momentum_decay: float | None,
-    max_norm: float | None,
-) -> None:
-    """Change (M, P) values and moments; the gradient may be overwritten. Each model's is clipped on its own.
+class NAdamInputs(NamedTuple):
+    """What one step takes: (M, P) parameters of M models as flat vectors, which it changes in place."""
 
-    Without `momentum_decay` the step is Adam's.
-    """
+    values: Tensor  # (M, P)
+    gradient: Tensor  # (M, P), which may be overwritten
+    moments: Moments
+    lr: Tensor  # ()
+    l2: Tensor | None  # (P,)
+    betas: tuple[float, float]
+    eps: float
+    momentum_decay: float | None  # None: the step is Adam's
+    max_norm: float | None  # each model's gradient is clipped on its own
+
+
+def nadam_step_torch(given: NAdamInputs) -> None:
+    """Change values and moments by one step."""
+    values, gradient, moments, lr, l2, betas, eps, momentum_decay, max_norm = given
     if l2 is not None:
         gradient.addcmul_(l2, values)
     if max_norm is not None:

@@ -2,24 +2,14 @@
 
 import triton
 import triton.language as tl
-from torch import Tensor
 
 from gatas.ops.launch import launch
-from gatas.ops.nadam.contract import Moments
+from gatas.ops.nadam.contract import NAdamInputs
 
 
-def nadam_step(
-    values: Tensor,
-    gradient: Tensor,
-    moments: Moments,
-    lr: Tensor,
-    l2: Tensor | None,
-    betas: tuple[float, float],
-    eps: float,
-    momentum_decay: float | None,
-    max_norm: float | None,
-) -> None:
-    """A step in two launches and a sum."""
+def nadam_step(given: NAdamInputs) -> None:
+    """Take a step in two launches and a sum."""
+    values, gradient, moments, lr, l2, betas, eps, momentum_decay, max_norm = given
     (models, size), block = values.shape, 1024
     grid = (triton.cdiv(size, block), models)
     partial = values.new_empty(models, grid[0])

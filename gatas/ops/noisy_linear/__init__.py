@@ -61,17 +61,14 @@ _noisy_linear = operator(
     "noisy_linear",
     NoisyLinearInputs,
     "(Tensor, Tensor, Tensor, Tensor)",
-    cpu="gatas.ops.noisy_linear.cpu.forward",
+    __name__,
+    "forward",
+    devices="cpu",
     shapes=shapes,
     setup=_setup,
     backward=_differentiate,
     shared=(0,),
 )
 _noisy_linear_backward = operator(
-    "noisy_linear_backward",
-    ColumnInputs,
-    "Tensor",
-    cpu="gatas.ops.noisy_linear.cpu.backward",
-    shapes=backward_shapes,
-    shared=(0,),
+    "noisy_linear_backward", ColumnInputs, "Tensor", __name__, "backward", devices="cpu", shapes=backward_shapes, shared=(0,)
 )

@@ -39,21 +39,14 @@ def _differentiate(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
 
 
 _represent = operator(
-    "represent",
-    RepresentInputs,
-    "Tensor",
-    cpu="gatas.ops.represent.cpu.forward",
-    cuda="gatas.ops.represent.cuda.forward",
-    shapes=shapes,
-    setup=_setup,
-    backward=_differentiate,
+    "represent", RepresentInputs, "Tensor", __name__, "forward", shapes=shapes, setup=_setup, backward=_differentiate
 )
 _represent_backward = operator(
     "represent_backward",
     RepresentInputs,
     "(Tensor, Tensor)",
+    __name__,
+    "backward",
     more={"grad_out": Tensor},
-    cpu="gatas.ops.represent.cpu.backward",
-    cuda="gatas.ops.represent.cuda.backward",
     shapes=backward_shapes,
 )
