@@ -1,11 +1,12 @@
 """Models of toys, trained for an epoch or two, and their folders."""
 
+from dataclasses import replace
+
 import numba
 import pytest
 import torch
 
 import gatas
-from gatas.datasets import Dataset
 from gatas.graph import Graph
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
@@ -25,26 +26,25 @@ def trained(model, dataset, **settings):
     return gatas.fit(model, dataset, seed=3, device="cpu", epochs=2, batch_size=8, **settings)
 
 
-def with_names(dataset):
-    """The same nodes, known by names: a0, a1 …"""
+def with_ids(dataset):
+    """Give the nodes of a data set the ids a0, a1 …"""
     graph = dataset.graph
     named = Graph.from_edges(
         graph.source,
         graph.neighbour,
         graph.edge_type,
         num_nodes=graph.num_nodes,
-        node_names=[f"a{node}" for node in range(graph.num_nodes)],
+        node_ids=[f"a{node}" for node in range(graph.num_nodes)],
         edge_type_names=graph.edge_type_names,
+        inverse_of=graph.inverse_of,
     )
-    return Dataset(
-        dataset.name, named, dataset.features, dataset.labels, dataset.splits, dataset.task, dataset.names, dataset.note
-    )
+    return replace(dataset, graph=named)
 
 
 @pytest.fixture(scope="package")
 def camp_run():
-    """One class a node, known by names, with features and embeddings."""
-    dataset = with_names(camps())
+    """One class a node, known by ids, with features and embeddings."""
+    dataset = with_ids(camps())
     return trained(classifier(dataset, node_embedding_size=3), dataset)
 
 

@@ -22,7 +22,7 @@ def camps(num_nodes=30, name="camps", seed=0):
     graph = Graph.from_edges(np.repeat(np.arange(num_nodes), 3), np.concatenate(friends), num_nodes=num_nodes, undirected=True)
     features = generator.normal(size=(num_nodes, 5)).astype(np.float32)
     features[:, 0] += 3 * labels
-    return Dataset(name, graph, features, labels, thirds(num_nodes), "node classification", ("even", "odd"))
+    return Dataset.for_nodes(graph, labels, thirds(num_nodes), class_names=("even", "odd"), features=features, name=name)
 
 
 def thirds(num_nodes):
@@ -36,16 +36,11 @@ def labelled_graphs(sizes=(5, 3, 8, 4), several=True):
     graph_id = np.repeat(np.arange(len(sizes)), sizes)
     first = np.searchsorted(graph_id, graph_id)
     node = np.arange(len(graph_id))
-    graph = Graph.from_edges(
-        node, first + (node - first + 1) % np.array(sizes)[graph_id], undirected=True, num_nodes=len(node), graph_id=graph_id
-    )
+    graph = Graph.from_edges(node, first + (node - first + 1) % np.array(sizes)[graph_id], undirected=True, num_nodes=len(node))
     features = generator.normal(size=(len(node), 4)).astype(np.float32)
     splits = {"train": np.flatnonzero(graph_id < len(sizes) - 1), "valid": np.flatnonzero(graph_id == len(sizes) - 1)}
-    if several:
-        return Dataset(
-            "rings", graph, features, features[:, :3] > 0, splits, "multi-label node classification", ("a", "b", "c")
-        )
-    return Dataset("rings", graph, features, (features[:, 0] > 0).astype(int), splits, "node classification", ("low", "high"))
+    labels, names = (features[:, :3] > 0, ("a", "b", "c")) if several else ((features[:, 0] > 0).astype(int), ("low", "high"))
+    return Dataset.for_nodes(graph, labels, splits, class_names=names, features=features, graph_id=graph_id, name="rings")
 
 
 def pairs(*rows):
@@ -65,7 +60,7 @@ def likes(**direction):
         "valid": pairs((0, 0, 2, 1), (3, 0, 5, 1), (0, 0, 7, 0), (3, 0, 10, 0), (6, 1, 1, 0)),
         "test": pairs((6, 0, 8, 1), (9, 0, 11, 1), (6, 0, 1, 0), (9, 0, 3, 0)),
     }
-    return Dataset("likes", graph, None, None, splits, "link prediction", ("likes", "knows"))
+    return Dataset.for_links(graph, splits, ("likes", "knows"), name="likes")
 
 
 def classifier(dataset, **settings):
