@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,11 @@ from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predicto
 
 MODES = ("sample", "top", "all")
 ABLATIONS = ("none", "base", "without_transitions", "without_embeddings", "without_paths")
+
+
+def untrained(make, dataset, **settings):
+    """Return a predictor with the weights that a model begins with."""
+    return Predictor(make(dataset, **settings), dataset)
 
 
 def tilted(make, dataset, **settings):
@@ -126,12 +132,11 @@ def test_a_neighbourhood_that_is_empty_adds_up_to_nothing(nodes):
 def test_a_node_without_neighbours_rests_on_itself_alone():
     dataset = camps()
     lonely = Graph.from_edges([0], [1], num_nodes=30)
-    dataset = replace(dataset, graph=lonely)
-    model = classifier(dataset)
-    explanation = Predictor(model, dataset).explain(5, mode="all")
+    trained = untrained(classifier, replace(dataset, graph=lonely))
+    explanation = trained.explain(5, mode="all")
     assert (explanation.neighbour, explanation.path, explanation.coverage) == ((5,), ("self",), pytest.approx(1))
-    bias = model.head.output.bias.detach().double()
-    index = model.names.index(explanation.answer.name)
+    bias = trained.model.head.output.bias.detach().double()
+    index = trained.names.index(explanation.answer.name)
     without = explanation.answer.log_odds - explanation.effect[0]  # nothing is left, so that only the bias speaks
     assert without == pytest.approx((bias[index] - bias[1 - index]).item(), abs=1e-9)
 
@@ -215,8 +220,7 @@ def test_parts_are_sums_over_rows(nodes):
 
 @pytest.mark.parametrize("ablation", ["none", "without_transitions"])
 def test_coverage_is_the_mass_of_the_rows_against_that_of_all_candidates(ablation):
-    dataset = camps()
-    trained = Predictor(classifier(dataset, ablation=ablation), dataset)
+    trained = untrained(classifier, camps(), ablation=ablation)
     everything, part = trained.explain(1, mode="all"), trained.explain(1, mode="sample")
     assert everything.coverage == pytest.approx(1) and everything.num_candidates == len(everything) > len(part) == 6
     assert part.coverage == pytest.approx(part.probability.sum() / everything.probability.sum())
@@ -243,7 +247,7 @@ def test_one_class_is_certain_and_nothing_has_an_effect():
     dataset = camps()
     labels = 0 * dataset.node_targets.labels
     same = replace(dataset, targets=NodeTargets(labels, ("all",), dataset.splits))
-    explanation = Predictor(classifier(same), same).explain(1, mode="all")
+    explanation = untrained(classifier, same).explain(1, mode="all")
     assert explanation.answer.probability == 1 and not explanation.effect.any()
 
 
@@ -313,7 +317,7 @@ def test_what_cannot_be_explained_is_refused_by_a_link_predictor(links, asked, o
 def test_rows_named_first_change_answers_more_than_others():
     dataset = camps(num_nodes=60)
     model = classifier(dataset, sample_size=20)
-    trained = fit(model, dataset, epochs=30, learning_rate=0.02, device="cpu").predictor
+    trained: Any = fit(model, dataset, epochs=30, learning_rate=0.02, device="cpu").predictor
     generator, moved = np.random.default_rng(0), defaultdict[str, list[float]](list)
     for node in dataset.splits["test"].tolist():
         explanation = trained.explain(node, mode="all")
