@@ -60,7 +60,7 @@ def test_an_interrupted_training_says_how_to_go_on(gatas, tmp_path, monkeypatch)
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("gatas.inference.fit_many", interrupted)
+    monkeypatch.setattr("gatas.inference.fitting.fit_many", interrupted)
     code, out, err = gatas("train", "digits", "--out", tmp_path / "run")
     assert code == 130 and not out and "the same command goes on" in err
 
