@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from benchmarks.report import Report
-from gatas import load_dataset
+from gatas import Run, fit_many, load_dataset
 from gatas.experiments.recipes import recipe
 from gatas.inference import Explanation
 from gatas.sampling import Neighbourhood
-from gatas.tasks import Model
-from gatas.training import Run, fit_many
+from gatas.tasks import LinkPredictor, Model
 from gatas.transitions.paths import path_name
 
 LEFT_OUT = (1, 5, 10, 20)
@@ -35,12 +34,12 @@ Row = tuple[int, int, int]  # end, node, path
 
 def questions(run: Run, count: int) -> list[Any]:
     """Test nodes, or test links, drawn by a seed."""
-    test, name = run.dataset.splits["test"], run.dataset.graph.name
+    test, id_of = run.dataset.splits["test"], run.dataset.graph.id_of
     generator = np.random.default_rng(0)
     if run.dataset.task != "link prediction":
-        return [name(int(node)) for node in generator.choice(test, min(count, len(test)), replace=False)]
+        return [id_of(int(node)) for node in generator.choice(test, min(count, len(test)), replace=False)]
     chosen = generator.choice(np.flatnonzero(test.label == 1), count, replace=False)
-    return [(name(int(test.source[k])), run.dataset.names[test.edge_type[k]], name(int(test.target[k]))) for k in chosen]
+    return [(id_of(int(test.source[k])), run.dataset.names[test.edge_type[k]], id_of(int(test.target[k]))) for k in chosen]
 
 
 def orders(explanation: Explanation, model: Model, generator: np.random.Generator) -> dict[str, list[list[Row]]]:
@@ -48,7 +47,7 @@ def orders(explanation: Explanation, model: Model, generator: np.random.Generato
     columns = {"effect": "effect", "attention": "attention", "share": "share", "P": "probability"}
     paths = {path_name(int(path), model.graph.relation_names): int(path) for path in known_paths(model, explanation)}
     rows = [
-        (end, model.graph.find(own.neighbour[k]), paths[own.path[k]])
+        (end, model.graph.index_of(own.neighbour[k]), paths[own.path[k]])
         for end, own in enumerate(explanation.ends)
         for k in range(len(own))
     ]
@@ -62,7 +61,7 @@ def orders(explanation: Explanation, model: Model, generator: np.random.Generato
 
 def known_paths(model: Model, explanation: Explanation) -> Any:
     """Ids of the paths that the ends' candidates have."""
-    return np.unique(np.concatenate([model.transitions.row(model.graph.find(end.target)).path for end in explanation.ends]))
+    return np.unique(np.concatenate([model.transitions.row(model.graph.index_of(end.target)).path for end in explanation.ends]))
 
 
 def without(model: Model, targets: list[int], mode: Any, left_out: list[Row]) -> list[Tensor]:
@@ -82,7 +81,7 @@ def without(model: Model, targets: list[int], mode: Any, left_out: list[Row]) ->
 def log_odds(model: Model, answer: str, representations: list[Tensor]) -> tuple[float, bool]:
     """Of the answer, and whether it is still the one given."""
     logits, number = model.head(*representations)[0].double(), model.names.index(answer)
-    if model.task == "link prediction":
+    if isinstance(model, LinkPredictor):
         return logits[number].item(), bool(logits[number] > 0)
     others = torch.cat([logits[:number], logits[number + 1 :]]).logsumexp(0)
     return (logits[number] - others).item(), bool(logits.argmax() == number)
@@ -94,9 +93,9 @@ def measure(run: Run, asked: list[Any]) -> dict[tuple[str, int], list[tuple[floa
     model, mode, generator = run.model.eval(), run.config.training.evaluation_mode, np.random.default_rng(1)
     found: dict[tuple[str, int], list[tuple[float, bool]]] = {}
     for question in asked:
-        explanation = model.explain(question, mode=mode)
+        explanation = run.predictor.explain(question, mode=mode)
         assert explanation.answer is not None
-        targets = [model.graph.find(end.target) for end in explanation.ends]
+        targets = [model.graph.index_of(end.target) for end in explanation.ends]
         whole, given = log_odds(model, explanation.answer.name, without(model, targets, mode, []))
         assert abs(whole - explanation.answer.log_odds) < 1e-3
         for name, several in orders(explanation, model, generator).items():
