@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gatas.graph.inputs import Ints
-from gatas.inference.prediction import SHOWN, html_table
+from gatas.inference.prediction import SHOWN, cut_short, html_table
 from gatas.sampling.sampler import Mode
 
 Float64s = NDArray[np.float64]
@@ -70,10 +70,13 @@ class Explanation:
         return len(self.neighbour)
 
     def __repr__(self) -> str:
-        answer = "" if self.answer is None else f" {self.answer.name!r}, {self.answer.probability:.1%}"
-        link = "" if self.other is None else f" → {self.other.target!r}"
-        rows = ", ".join(f"{self.neighbour[k]!r} ({self.path[k]}) {self.attention[k]:.1%}" for k in range(min(3, len(self))))
-        return f"Explanation({self.target!r}{link}:{answer}; {len(self):,} rows, most attended to: {rows})"
+        answer = "" if self.answer is None else f" {cut_short(repr(self.answer.name))}, {self.answer.probability:.1%}"
+        link = "" if self.other is None else f" → {cut_short(repr(self.other.target))}"
+        rows = ", ".join(
+            f"{cut_short(repr(self.neighbour[k]))} ({cut_short(self.path[k])}) {self.attention[k]:.1%}"
+            for k in range(min(3, len(self)))
+        )
+        return f"Explanation({cut_short(repr(self.target))}{link}:{answer}; {len(self):,} rows, most attended to: {rows})"
 
     def _repr_html_(self) -> str:
         columns = ("neighbour", "path", "attention", "effect")

@@ -58,8 +58,10 @@ def fit(
             )
         model.reset(seed)
     given: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
-    (trained,) = fit_models([model], dataset, config, [seed], **given)
-    model.remember_weights()
+    try:
+        (trained,) = fit_models([model], dataset, config, [seed], **given)
+    finally:
+        model.remember_weights()  # also those of a training that was cut short are not set by hand
     return Run.of(trained)
 
 

@@ -1,5 +1,6 @@
 """`Predictor`: a trained model over a graph, the one thing that embeds, predicts, ranks, explains and takes new nodes."""
 
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of, indices_of, types_of
 from gatas.inference.links import rank_targets, score_pairs
 from gatas.inference.new_nodes import EmbeddingRule, extended
-from gatas.inference.prediction import LinkPrediction, Prediction
+from gatas.inference.prediction import LinkPrediction, Prediction, cut_short
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
 from gatas.sampling.sampler import Mode
@@ -39,7 +40,23 @@ class Predictor(TrainedModel):
     """
 
     def __repr__(self) -> str:
-        return f"Predictor({self.task}: {', '.join(self.names[:5])}{' …' if len(self.names) > 5 else ''}; {self.graph!r})"
+        names = f"{', '.join(cut_short(name) for name in self.names[:5])}{' …' if len(self.names) > 5 else ''}"
+        return f"Predictor({self.task}: {names}; {self._graph_in_words()})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "data": self.dataset.name,
+            "task": self.task,
+            "predicted": ", ".join(self.names[:20]) + (" …" if len(self.names) > 20 else ""),
+            "graph": self._graph_in_words(),
+            "neighbours": self.mode if len(self.draws) == 1 else f"{self.mode}, mean of {len(self.draws)} draws",
+        }
+        cells = (f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
+        return f"<table><caption>Predictor</caption>{''.join(cells)}</table>"
+
+    def _graph_in_words(self) -> str:
+        new = f"{len(self.new_indices):,} of them new, " if len(self.new_indices) else ""
+        return f"{self.graph.num_nodes:,} nodes, {new}{self.graph.num_edges:,} edges"
 
     def to(self, device: str | torch.device) -> "Predictor":
         """Move the model to a device."""

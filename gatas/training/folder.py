@@ -70,7 +70,10 @@ class StoredRun:
             dataset = Dataset.open(self.folder / DATA)
         except StoreError as error:
             raise TrainingError(f"the data of {self.folder} cannot be read: {error}") from None
-        return replace(dataset, name=self.about["data"], note=self.about["note"], origin=self.config.data)
+        origin = self.config.data
+        if origin.transitions is not None and not origin.transitions.exists():
+            origin = origin.model_copy(update={"transitions": None})  # rows are then computed when they are needed
+        return replace(dataset, name=self.about["data"], note=self.about["note"], origin=origin)
 
     def make_model(self, dataset: Dataset, transitions: TransitionSource | None = None) -> Model:
         """Make the trained model over its data and, where they exist already, its transitions."""

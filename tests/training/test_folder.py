@@ -21,6 +21,7 @@ from gatas.graph import Graph
 from gatas.graph.storage import store_fingerprint
 from gatas.inference import fit, fit_many
 from gatas.training import Config, load_config
+from gatas.training.evaluation import evaluate_run
 from gatas.training.plots import curve_plot, depth_plot
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
 
@@ -229,3 +230,28 @@ def test_a_damaged_encoding_is_refused_in_one_line(shop_folder, tmp_path, conten
     with pytest.raises(gatas.TrainingError) as error:
         gatas.load(tmp_path / "run")
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("changed", [{"format": 1}, {}], ids=["format 1", "no format"])
+@pytest.mark.parametrize("ask", [gatas.load, evaluate_run])
+def test_a_run_of_gatas_0_1_is_refused_in_one_line(tmp_path, saved, changed, ask):
+    saved[1].save(tmp_path)
+    about = json.loads((tmp_path / "about.json").read_text())
+    del about["format"]
+    (tmp_path / "about.json").write_text(json.dumps(about | changed))
+    with pytest.raises(TrainingError) as error:
+        ask(tmp_path)
+    assert str(error.value) == f"{tmp_path} was written by gatas 0.1, whose runs do not hold their data. Train the model again."
+
+
+def test_the_folder_of_each_seed_answers_alone_and_their_data_is_stored_once(tmp_path):
+    config = Config.model_validate({"model": SMALL, "training": {"epochs": 1, "batch_size": 5}})
+    runs = fit_many(config, [2, 5], dataset=camps(), folder=tmp_path / "runs", device="cpu")
+    first, second = (tmp_path / "runs" / f"seed-{seed}" for seed in (2, 5))
+    names = sorted(file.name for file in (first / "data").iterdir())
+    assert "neighbour.npy" in names and names == sorted(file.name for file in (second / "data").iterdir())
+    for name in names:
+        assert (first / "data" / name).stat().st_ino == (second / "data" / name).stat().st_ino
+    shutil.rmtree(first)
+    alone = second.rename(tmp_path / "alone")
+    np.testing.assert_array_equal(gatas.load(alone).embed_all(), runs[1].predictor.embed_all())
