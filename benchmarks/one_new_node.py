@@ -13,9 +13,10 @@ import numpy as np
 
 from benchmarks.report import Report
 from gatas import Dataset, Graph, NodeClassifier, OnDemand, Predictor
+from gatas.tasks.settings import ModelSettings
 
 NUM_FEATURES, NUM_EDGES = 32, 5
-SETTINGS = {"sample_size": 100, "num_heads": 4, "head_size": 16, "neighbour_size": 32}
+SETTINGS: ModelSettings = {"sample_size": 100, "num_heads": 4, "head_size": 16, "neighbour_size": 32}
 
 
 def even(num_edges: int) -> Graph:

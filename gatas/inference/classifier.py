@@ -14,19 +14,41 @@ from gatas.datasets import Dataset
 from gatas.graph import Graph
 from gatas.inference.fitting import fit
 from gatas.tasks import NodeClassifier
+from gatas.tasks.settings import ModelSettings
+from gatas.training.settings import TrainingSettings
 
-MODEL = {"num_steps": 2, "sample_size": 20, "hidden_size": 32, "neighbour_size": 32, "head_size": 16, "num_heads": 4}
-TRAINING = {"batch_size": 256, "epochs": 40, "learning_rate": 0.02, "schedule": "cosine", "evaluation_mode": "all"}
+MODEL: ModelSettings = {
+    "num_steps": 2,
+    "sample_size": 20,
+    "hidden_size": 32,
+    "neighbour_size": 32,
+    "head_size": 16,
+    "num_heads": 4,
+}
+TRAINING: TrainingSettings = {
+    "batch_size": 256,
+    "epochs": 40,
+    "learning_rate": 0.02,
+    "schedule": "cosine",
+    "evaluation_mode": "all",
+}
 UNLABELLED = -1
 
 
 class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifies the nodes of a graph; rows of X are their features.
 
-    With a `graph` (a `gatas.Graph`), X has a row for each of its nodes, y a class or -1 for those without a label, and
-    predictions are of those same nodes. Without one, every row is linked to the `n_neighbors` rows most like it; predictions
-    are of any rows, linked to those that were fitted. `model` and `training` change settings of `gatas.NodeClassifier` and of
-    `gatas.fit`.
+    With a `graph`, X has a row for each of its nodes, y a class or -1 for those without a label, and predictions are of those
+    same nodes. Without one, every row is linked to the rows most like it; predictions are of any rows, linked to those that
+    were fitted.
+
+    Args:
+        graph: The graph whose nodes the rows of X are.
+        n_neighbors: How many rows each row is linked to, without a graph.
+        model: Settings of `gatas.NodeClassifier` that are to differ from `MODEL`.
+        training: Settings of `gatas.fit` that are to differ from `TRAINING`.
+        device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
+        random_state: A seed, or a generator of numpy's.
 
     >>> GatasClassifier(graph=graph, training={"epochs": 200}).fit(X, y).predict(X)
     """
@@ -35,8 +57,8 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         graph: Graph | None = None,
         n_neighbors: int = 7,
-        model: dict[str, Any] | None = None,
-        training: dict[str, Any] | None = None,
+        model: ModelSettings | None = None,
+        training: TrainingSettings | None = None,
         device: str = "cpu",
         random_state: Any = None,
     ) -> None:
@@ -65,8 +87,10 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = tuple(str(number) for number in range(len(self.classes_)))
         dataset = Dataset.for_nodes(graph, labels, splits, class_names=names, features=features, name="X")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        model = NodeClassifier(dataset, **{**MODEL, **(self.model or {})})
-        self.predictor_ = fit(model, dataset, seed=seed, device=self.device, **{**TRAINING, **(self.training or {})}).predictor
+        of_model: ModelSettings = {**MODEL, **(self.model or {})}
+        of_training: TrainingSettings = {**TRAINING, **(self.training or {})}
+        model = NodeClassifier(dataset, **of_model)
+        self.predictor_ = fit(model, dataset, seed=seed, device=self.device, **of_training).predictor
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:

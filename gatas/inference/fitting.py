@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from gatas.datasets import DataConfig, Dataset, open_dataset
 from gatas.errors import ConfigError, TrainingError
@@ -13,6 +13,7 @@ from gatas.training.config import Config, TrainingConfig
 from gatas.training.group import ALONE, Group
 from gatas.training.loop import Report, check_fits, fit_models, make_model
 from gatas.training.run import Runs
+from gatas.training.settings import TrainingSettings
 
 
 def fit(
@@ -26,7 +27,7 @@ def fit(
     report: Report | None = None,
     progress: bool = False,
     group: Group = ALONE,
-    **settings: Any,
+    **settings: Unpack[TrainingSettings],
 ) -> Run:
     """Train a model; its weights are then the best by validation data.
 
@@ -45,7 +46,12 @@ def fit(
         progress: Show progress on standard error.
         group: Several processes that train together, from `gatas.scale.processes.together`; each calls this with the same
             arguments.
-        settings: The settings of `TrainingConfig`, such as `epochs`, `batch_size` and `learning_rate`.
+        settings: Those of `TrainingConfig`, all optional. People change most often: `epochs` (at most; 1000), `batch_size`
+            (100), `learning_rate` (0.001), `patience` (epochs without improvement before it stops; 100), `l2` (0), `schedule`
+            ("constant" or "cosine"), `evaluation_mode` and `evaluation_draws` (which neighbours answers look at; "sample", 1).
+
+    >>> run = gatas.fit(model, dataset, seed=0, epochs=200, learning_rate=0.01)
+    >>> run.metrics["test"]["accuracy"]
     """
     data = dataset.origin or DataConfig(name=dataset.name)
     config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))

@@ -1,7 +1,7 @@
 """Typed link prediction: is there a link of this type between these two nodes?"""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ from gatas.tasks.batches import Batches, cut, fill, generator_of
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.metrics import gatne_protocol, mean_logit, paper_protocol
 from gatas.tasks.model import Model
+from gatas.tasks.settings import ModelSettings
+from gatas.transitions import TransitionSource
 
 Negatives = Literal["once", "each epoch"]
 GATNE_TYPES = {"twitter": ("1",)}
@@ -28,7 +30,18 @@ GATNE_TYPES = {"twitter": ("1",)}
 
 
 class LinkPredictor(Model):
-    """Whether there are typed links between nodes.
+    """Predicts whether there are typed links between nodes.
+
+    Args:
+        dataset: The data that it is made for.
+        transitions: Transition probabilities, where they exist already; computed if left out.
+        seed: Weights are a function of it.
+        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3),
+            `sample_size` (S, neighbours drawn for each target; 100), `num_heads` (K; 8), `head_size` (F''; 50),
+            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` and `input_noise` (0),
+            `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
+            and `max_degree` (what is kept of the neighbourhoods of large graphs; all), `pair_hidden_size`
+            (layers that score a link; 256).
 
     >>> model = LinkPredictor(dataset, num_steps=2)
     >>> run = gatas.fit(model, dataset, seed=0)
@@ -36,8 +49,15 @@ class LinkPredictor(Model):
 
     asked_of_path: Tensor
 
-    def __init__(self, dataset: Dataset, **settings: Any) -> None:
-        super().__init__(dataset, **settings)
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        transitions: TransitionSource | None = None,
+        seed: int = 0,
+        **settings: Unpack[ModelSettings],
+    ) -> None:
+        super().__init__(dataset, transitions=transitions, seed=seed, **settings)
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
 
     def _make_head(self) -> nn.Module:

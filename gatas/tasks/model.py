@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked
 from gatas.tasks.learnable import Learnable
+from gatas.tasks.settings import ModelSettings
 from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.build import Walks
@@ -34,9 +35,17 @@ EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
 
 
 class Model(Learnable):
-    """Represents the nodes of a data set. `settings` are those of `ModelConfig`; weights are a function of `seed`.
+    """Represents the nodes of a data set, to be trained by `gatas.fit`. `gatas.Predictor` answers with it afterwards.
 
-    `transitions` may be given where they exist already.
+    Args:
+        dataset: The data that it is made for.
+        transitions: Transition probabilities, where they exist already; computed if left out.
+        seed: Weights are a function of it.
+        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3),
+            `sample_size` (S, neighbours drawn for each target; 100), `num_heads` (K; 8), `head_size` (F''; 50),
+            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` and `input_noise` (0),
+            `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
+            and `max_degree` (what is kept of the neighbourhoods of large graphs; all).
     """
 
     features: Tensor | None
@@ -44,7 +53,12 @@ class Model(Learnable):
     last_weights: str | None
 
     def __init__(
-        self, dataset: Dataset, *, transitions: TransitionSource | None = None, seed: int = 0, **settings: Any
+        self,
+        dataset: Dataset,
+        *,
+        transitions: TransitionSource | None = None,
+        seed: int = 0,
+        **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
         self.config = checked(ModelConfig, settings)

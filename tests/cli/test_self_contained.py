@@ -1,7 +1,6 @@
 """A run's folder holds all that answering needs: the tables may be deleted, and the folder moved."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,13 +10,14 @@ from gatas import NodeClassifier, OnDemand, Transitions, fit, load, read_dataset
 from gatas.errors import GatasWarning
 from gatas.inference import fit_many
 from gatas.inference.columns import read_new_nodes
+from gatas.tasks.settings import ModelSettings
 from gatas.training import Config
 from gatas.training.evaluation import evaluate_run
 from gatas.transitions import Nearby
 from tests.inference.conftest import SHOP, SHOP_EDGES, SHOP_NODES
 from tests.tasks.toys import SMALL, camps
 
-SIZES: dict[str, Any] = {"num_steps": 2, "sample_size": 10, "num_heads": 2, "head_size": 4, "neighbour_size": 4}
+SIZES: ModelSettings = {"num_steps": 2, "sample_size": 10, "num_heads": 2, "head_size": 4, "neighbour_size": 4}
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import torch
 
 import gatas
 from gatas.graph import Graph
+from gatas.tasks.settings import ModelSettings
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
 
@@ -75,7 +76,14 @@ def digits_folder(tmp_path_factory):
 def kinship_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kinship")
     dataset = gatas.load_dataset("kinship")
-    sizes = {"num_steps": 2, "sample_size": 10, "num_heads": 2, "head_size": 8, "neighbour_size": 8, "pair_hidden_size": 16}
+    sizes: ModelSettings = {
+        "num_steps": 2,
+        "sample_size": 10,
+        "num_heads": 2,
+        "head_size": 8,
+        "neighbour_size": 8,
+        "pair_hidden_size": 16,
+    }
     model = gatas.LinkPredictor(dataset, **sizes)
     gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, batch_size=500, folder=folder)
     return folder

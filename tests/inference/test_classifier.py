@@ -71,7 +71,7 @@ def test_it_works_in_pipelines_and_cross_validation():
 
 def test_settings_that_do_not_exist_are_refused():
     with pytest.raises(ConfigError, match="Did you mean 'epochs'"):
-        GatasClassifier(training={"epoch": 2}).fit(np.eye(4), [0, 1, 0, 1])
+        GatasClassifier(training={"epoch": 2}).fit(np.eye(4), [0, 1, 0, 1])  # type: ignore[arg-type]
 
 
 def test_a_pickled_graph_is_the_same(tmp_path):
