@@ -39,7 +39,8 @@ def predictor_of(graph: Graph, num_steps: int) -> Predictor:
     features = generator.normal(size=(graph.num_nodes, NUM_FEATURES)).astype(np.float32)
     labels, splits = np.arange(graph.num_nodes) % 4, {"train": np.arange(100)}
     dataset = Dataset.for_nodes(graph, labels, splits, class_names=("a", "b", "c", "d"), features=features, name="made")
-    model = NodeClassifier(dataset, transitions=OnDemand(graph, num_steps), num_steps=num_steps, **SETTINGS)
+    settings: ModelSettings = {**SETTINGS, "num_steps": num_steps}
+    model = NodeClassifier(dataset, transitions=OnDemand(graph, num_steps), **settings)
     return Predictor(model, dataset)
 
 

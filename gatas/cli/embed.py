@@ -71,7 +71,7 @@ def embed(
 
 
 def report(out: Path, count: int, size: int, fingerprint: str, json: bool) -> None:
-    """What a file holds."""
+    """Print what a file holds."""
     if json:
         print_json({"file": str(out), "nodes": count, "size": size, "model": fingerprint})
     else:

@@ -102,7 +102,7 @@ def build(
 
 
 def given_caps(text: str | None) -> "Caps":
-    """`256`, or `64,256` with a number for each step."""
+    """Read `256`, or `64,256` with a number for each step."""
     if text is None:
         return None
     try:
@@ -115,7 +115,7 @@ def given_caps(text: str | None) -> "Caps":
 
 
 def report(out: Path, rows: int, entries: int, num_bytes: int, json: bool) -> None:
-    """What a store holds."""
+    """Print what a store holds."""
     from gatas.transitions import readable_bytes
 
     if json:
@@ -144,7 +144,7 @@ def show(
 
 
 def find_node(setting: "Setting", name: str) -> int:
-    """The node with this id."""
+    """Return the index of the node with this id."""
     from gatas.graph.ids import as_integer
 
     if setting.node_ids is not None:
@@ -156,7 +156,7 @@ def find_node(setting: "Setting", name: str) -> int:
 
 
 def print_row(setting: "Setting", node: str, row: "Row", top: int) -> None:
-    """The likeliest candidates of each step."""
+    """Print the likeliest candidates of each step."""
     from gatas.transitions.paths import path_name
 
     table = plain_table("step#", "neighbour", "typed path", "probability#")
@@ -176,19 +176,19 @@ def print_row(setting: "Setting", node: str, row: "Row", top: int) -> None:
 
 
 def likeliest(row: "Row", step: int, top: int) -> Any:
-    """Positions of a step's entries, the likeliest first."""
+    """Return the positions of a step's entries, the likeliest first."""
     here = (row.step == step).nonzero()[0]
     order = here[(-row.probability[here]).argsort(kind="stable")]
     return order[:top] if top else order
 
 
 def name_of(setting: "Setting", node: int) -> int | str:
-    """The id a user knows the node by."""
+    """Return the id that a user knows the node by."""
     return node if setting.node_ids is None else setting.node_ids[node]
 
 
 def as_json(setting: "Setting", row: "Row", top: int) -> dict[str, Any]:
-    """The same as data."""
+    """Return the candidates of a node as data, for JSON."""
     from gatas.transitions.paths import path_relations
 
     entries = [

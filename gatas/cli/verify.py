@@ -28,7 +28,7 @@ def verify(
 
 
 def verified(path: Path) -> str:
-    """What is at a path, every byte of which is read; what is damaged is refused."""
+    """Return what is at a path, after reading every byte of it; what is damaged is refused."""
     from gatas.graph.storage import MANIFEST, verify_store
 
     if path.is_file():

@@ -75,7 +75,7 @@ class DataConfig(BaseModel, frozen=True, extra="forbid"):
         None, description="what ratios share out; null: whole graphs where there are several, all with labels, or else nodes"
     )
     pairs: PairFiles = Field(PairFiles(), description="files of links to ask for, instead of held-out edges")
-    seed: int = Field(0, ge=0, description="of splits and of pairs that are no links")
+    seed: int = Field(0, ge=0, description="of splits and of negatives")
 
     @model_validator(mode="before")
     @classmethod

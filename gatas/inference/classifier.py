@@ -94,7 +94,7 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """(n, classes) probabilities, in the order of `classes_`."""
+        """Return (n, classes) probabilities, in the order of `classes_`."""
         check_is_fitted(self, "predictor_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         features = self._widened(X)
@@ -111,13 +111,13 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.predictor_.predict_indices(np.arange(self.predictor_.graph.num_nodes)).probabilities
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each row."""
+        """Return the likeliest class of each row."""
         chances = self.predict_proba(X)
         found: NDArray[Any] = self.classes_[chances.argmax(1)]
         return found
 
     def _linked(self, X: NDArray[Any]) -> Graph:
-        """Every row to those most like it."""
+        """Link every row to those most like it."""
         self.nearest_ = NearestNeighbors(n_neighbors=self.n_neighbors).fit(X)
         count = min(self.n_neighbors, len(X) - 1)
         if not count:
@@ -126,7 +126,7 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Graph.from_edges(np.repeat(np.arange(len(X)), count), near.ravel(), num_nodes=len(X))
 
     def _widened(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        """Standardised, with signs turned and a one beside: LayerNorm alone would leave nothing of one or two columns."""
+        """Standardise X, and put its negative and a one beside it: LayerNorm would leave nothing of one or two columns."""
         scaled = (X - self.mean_) / self.scale_
         wide: NDArray[np.float32] = np.hstack([scaled, -scaled, np.ones((len(X), 1))]).astype(np.float32)
         return wide

@@ -28,7 +28,7 @@ class Prediction:
 
     @property
     def labels(self) -> list[Any]:
-        """The likeliest class of each node; with multiple labels, a list of those that are likelier than not."""
+        """Return the likeliest class of each node; with multiple labels, a list of those that are likelier than not."""
         if not self.multi_label:
             return [self.names[place] for place in self.probabilities.argmax(1)]
         return [[self.names[place] for place in np.flatnonzero(row > 0.5)] for row in self.probabilities]

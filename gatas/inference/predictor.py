@@ -79,20 +79,25 @@ class Predictor(TrainedModel):
         return self
 
     def embed(self, ids: Any, *, batch_size: int | None = None) -> NDArray[np.float32]:
-        """(n, K·F'') representations of nodes given by id."""
+        """Return (n, K·F'') representations of nodes given by id.
+
+        Args:
+            ids: A list, an array, a column, or a single id.
+            batch_size: Nodes at a time; changes memory and speed, not the vectors.
+        """
         return self.embed_indices(indices_of(self.graph, ids), batch_size)
 
     def embed_all(self, *, progress: ProgressCallback = silent) -> NDArray[np.float32]:
-        """(N, K·F'') representations of all nodes, in node order."""
+        """Return (N, K·F'') representations of all nodes, in node order."""
         return self.embed_indices(np.arange(self.graph.num_nodes), progress=progress)
 
     def predict(self, ids: Any, *, batch_size: int | None = None) -> Prediction:
-        """Classes of nodes given by id, with their probabilities."""
+        """Predict the classes of nodes given by id, with their probabilities."""
         self.check_classifies()
         return self.predict_indices(indices_of(self.graph, ids), batch_size)
 
     def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
-        """(n,) probabilities of links between nodes given by id; one type for all, or one for each."""
+        """Return (n,) probabilities of links between nodes given by id; one type for all, or one for each."""
         return self.score_links(sources, edge_types, targets).probabilities
 
     def score_links(
@@ -162,13 +167,13 @@ class Predictor(TrainedModel):
         return Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
 
     def embed_new(self, features: Any, edges: Any, **settings: Any) -> NDArray[np.float32]:
-        """(n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""
+        """Return (n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""
         predictor = self.with_new_nodes(features, edges, **settings)
         return predictor.embed_indices(predictor.new_indices)
 
     @property
     def new_ids(self) -> list[Any]:
-        """Ids of new nodes."""
+        """Return the ids of new nodes."""
         return list(ids_of(self.graph, self.new_indices).to_pylist())
 
     def write_embeddings(

@@ -13,7 +13,7 @@ KINDS: tuple[Literal["micro"], Literal["macro"]] = ("micro", "macro")
 
 
 def classification_metrics(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy, micro- and macro-F1. With several labels a node, accuracy is that of single labels."""
+    """Return accuracy, micro- and macro-F1. With multiple labels a node, accuracy is that of single labels."""
     from torchmetrics.functional import classification as metrics
 
     if labels.ndim == 2:
@@ -28,7 +28,7 @@ def classification_metrics(logits: Tensor, labels: Tensor) -> dict[str, float]:
 
 
 def micro_metric(logits: Tensor, labels: Tensor) -> Tensor:
-    """(M,) accuracy, or micro-F1 with several labels a node, of (M, n, classes) logits."""
+    """Return (M,) accuracy, or micro-F1 with multiple labels a node, of (M, n, classes) logits."""
     from torchmetrics.functional import classification as metrics
 
     def one(own: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def micro_metric(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def paper_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """ROC-AUC and F1 at a probability of 0.5, macro over the edge types that have links and others among the pairs.
+    """Return ROC-AUC and F1 at a probability of 0.5, macro over the edge types that have positives and negatives.
 
     `scores` are logits. `by_type` has the support of every type, measured or not.
     """
@@ -60,7 +60,7 @@ def paper_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any
 
 
 def gatne_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any], kinds: list[int]) -> dict[str, float]:
-    """GATNE's: ROC-AUC, PR-AUC, and F1 where as many pairs are accepted as there are links; the mean over edge types."""
+    """Return GATNE's metrics: ROC-AUC, PR-AUC, and F1 with as many pairs accepted as there are links; means over edge types."""
     from sklearn.metrics import auc, f1_score, precision_recall_curve, roc_auc_score
 
     rows = []
@@ -74,7 +74,7 @@ def gatne_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any
 
 
 def mean_logit(logits: Tensor) -> Tensor:
-    """The logit of the mean probability over (R, …), finite where a probability rounds to 1."""
+    """Return the logit of the mean probability over (R, …), finite where a probability rounds to 1."""
     return F.logsigmoid(logits).logsumexp(0) - F.logsigmoid(-logits).logsumexp(0)
 
 

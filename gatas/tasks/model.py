@@ -108,7 +108,7 @@ class Model(Learnable):
         return digest.hexdigest()
 
     def _transitions(self, dataset: Dataset, steps: int) -> TransitionSource:
-        """A table in memory; of a store the one that it names, or rows that are made for each batch, ahead of it."""
+        """Build a table in memory; for a store, open the one that it names, or make rows for each batch ahead of it."""
         names = ("max_candidates", "max_degree")
         settings: Any = {"kind": self.config.transition_kind, **{name: getattr(self.config, name) for name in names}}
         if not dataset.mapped:
@@ -154,7 +154,10 @@ class Model(Learnable):
     def represent(
         self, target: Tensor, *, draw: Tensor | None = None, mode: Mode | None = None, first_node: Tensor | None = None
     ) -> Tensor:
-        """(B, K·F'') of (B,) targets. `first_node` promises that they are of one graph, and says where it begins."""
+        """Return (B, K·F'') representations of (B,) targets.
+
+        `first_node` promises that they are of one graph, and says where it begins.
+        """
         return self._encoded(target, self.sampler(target, draw=draw, mode=mode), first_node)
 
     def _encoded(self, target: Tensor, neighbourhood: Neighbourhood, first_node: Tensor | None = None) -> Tensor:
@@ -171,7 +174,7 @@ class Model(Learnable):
         self.sampler = sampler
 
     def l2_share(self, name: str) -> float:
-        """λ is over everything but e and, unless asked for, q̃."""
+        """Return 1, or 0 for e and, unless asked for, q̃."""
         left_out = "relation_embeddings" in name or ("depth_logits" in name and not self.config.l2_on_depth)
         return 0.0 if left_out else 1.0
 
@@ -210,7 +213,7 @@ def _all_have_features(dataset: Dataset) -> bool:
 
 
 def _features(dataset: Dataset) -> Tensor | None:
-    """Dense where that is not much larger: sparse rows would have to be made dense for every batch."""
+    """Return dense features: sparse rows would have to be made dense for every batch."""
     if dataset.features is None:
         return None
     if isinstance(dataset.features, np.ndarray):
@@ -219,7 +222,7 @@ def _features(dataset: Dataset) -> Tensor | None:
 
 
 def as_tensor(values: NDArray[Any], *, copy: bool) -> Tensor:
-    """An array as a tensor of its own, or one over the same memory, which may be a mapped file."""
+    """Return an array as a tensor of its own, or as one over the same memory, which may be a mapped file."""
     if copy:
         return torch.tensor(values)
     with warnings.catch_warnings():
