@@ -33,7 +33,7 @@ app = typer.Typer(no_args_is_help=True, help="Look at jobs in parts, and go on w
 @app.command()
 def show(
     folder: Path = typer.Argument(help="Folder of a job."),
-    verify: bool = typer.Option(False, "--verify", help="Check the sums of all files."),
+    verify: bool = typer.Option(False, "--verify", help="Check the checksums of all files."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List a job's parts: done, missing, damaged or failed."""

@@ -7,6 +7,7 @@ import pytest
 
 import gatas
 from gatas.tasks.metrics import paper_protocol
+from gatas.transitions import Nearby
 
 
 def test_probabilities_have_the_roc_auc_that_was_measured(like_run):
@@ -80,3 +81,18 @@ def test_what_cannot_be_asked_is_refused(like_run, asked, message):
 def test_a_classifier_has_no_links(camp_run):
     with pytest.raises(gatas.GatasError, match="predicts classes of nodes, not links"):
         camp_run.predictor.score_links(["a0"], "0", ["a1"])
+
+
+def test_a_link_computes_rows_for_its_two_ends_only(kinship_folder, monkeypatch):
+    asked, make = set[int](), Nearby._made
+
+    def counted(self, wanted):
+        asked.update(wanted.tolist())
+        return make(self, wanted)
+
+    monkeypatch.setattr(Nearby, "_made", counted)
+    predictor = gatas.load(kinship_folder)
+    ids = [predictor.graph.id_of(node) for node in (3, 8)]
+    predictor.score_links(ids[0], "cousin", ids[1])
+    predictor.explain((ids[0], "cousin", ids[1]))
+    assert asked == {3, 8}
