@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from benchmarks.report import Report
-from gatas import load_dataset
+from gatas import Run, fit_many, load_dataset
 from gatas.experiments.recipes import recipe
 from gatas.inference import Explanation
 from gatas.sampling import Neighbourhood
-from gatas.tasks import Model
-from gatas.training import Run, fit_many
+from gatas.tasks import LinkPredictor, Model
 from gatas.transitions.paths import path_name
 
 LEFT_OUT = (1, 5, 10, 20)
@@ -82,7 +81,7 @@ def without(model: Model, targets: list[int], mode: Any, left_out: list[Row]) ->
 def log_odds(model: Model, answer: str, representations: list[Tensor]) -> tuple[float, bool]:
     """Of the answer, and whether it is still the one given."""
     logits, number = model.head(*representations)[0].double(), model.names.index(answer)
-    if model.task == "link prediction":
+    if isinstance(model, LinkPredictor):
         return logits[number].item(), bool(logits[number] > 0)
     others = torch.cat([logits[:number], logits[number + 1 :]]).logsumexp(0)
     return (logits[number] - others).item(), bool(logits.argmax() == number)
@@ -94,7 +93,7 @@ def measure(run: Run, asked: list[Any]) -> dict[tuple[str, int], list[tuple[floa
     model, mode, generator = run.model.eval(), run.config.training.evaluation_mode, np.random.default_rng(1)
     found: dict[tuple[str, int], list[tuple[float, bool]]] = {}
     for question in asked:
-        explanation = model.explain(question, mode=mode)
+        explanation = run.predictor.explain(question, mode=mode)
         assert explanation.answer is not None
         targets = [model.graph.index_of(end.target) for end in explanation.ends]
         whole, given = log_odds(model, explanation.answer.name, without(model, targets, mode, []))

@@ -13,10 +13,8 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.report import Report
-from gatas import Dataset, Graph, NodeTargets, Pairs, load_dataset
+from gatas import Dataset, Graph, NodeTargets, Pairs, Predictor, fit_many, load_dataset
 from gatas.experiments.recipes import recipe
-from gatas.inference import View, predict, predict_links, with_new_nodes
-from gatas.training import fit_many
 
 RULES = ("mean", "zeros")
 SHARE = 0.1
@@ -39,7 +37,7 @@ class Held:
 
 
 def hold_out(dataset: Dataset, out: Any, splits: dict[str, Any]) -> Held:
-    """Take nodes out; they keep their ids, and the others are numbered anew."""
+    """Take nodes out; they keep their ids, and the others have other indices."""
     graph, ids = dataset.graph, [str(dataset.graph.id_of(node)) for node in range(dataset.graph.num_nodes)]
     kept = np.setdiff1d(np.arange(graph.num_nodes), out)
     place = np.full(graph.num_nodes, -1)
@@ -79,11 +77,11 @@ def renumber(split: Any, place: Any) -> Any:
     return Pairs(place[split.source[there]], split.edge_type[there], place[split.target[there]], split.label[there])
 
 
-def train(dataset: Dataset, epochs: int | None, seed: int) -> Any:
+def train(dataset: Dataset, epochs: int | None, seed: int) -> Predictor:
     config = recipe(dataset.name)
     if epochs is not None:
         config = config.with_settings({"training.epochs": min(epochs, config.training.epochs)})
-    return fit_many(config, [seed], dataset=dataset, device="cpu")[0].model
+    return fit_many(config, [seed], dataset=dataset, device="cpu")[0].predictor
 
 
 def classes(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]:
@@ -93,14 +91,14 @@ def classes(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]
     splits = {"train": dataset.splits["train"], "valid": others}
     truth = [dataset.names[label] for label in dataset.node_targets.labels[out]]
 
-    def accuracy(asked: Any, ids: Any) -> float:
-        return float(np.mean([found == own for found, own in zip(predict(asked, ids).labels, truth, strict=True)]))
+    def accuracy(asked: Predictor, ids: Any) -> float:
+        return float(np.mean([found == own for found, own in zip(asked.predict(ids).labels, truth, strict=True)]))
 
     held = hold_out(dataset, out, splits)
-    model = train(held.dataset, epochs, seed)
-    found = {rule: accuracy(brought_back(model, held, rule), held.ids) for rule in RULES}
+    trained = train(held.dataset, epochs, seed)
+    found = {rule: accuracy(brought_back(trained, held, rule), held.ids) for rule in RULES}
     whole = dataset.with_splits(splits)
-    return {**found, "trained on": accuracy(train(whole, epochs, seed), out), "rms": size_of_embeddings(model)}
+    return {**found, "trained on": accuracy(train(whole, epochs, seed), out), "rms": size_of_embeddings(trained)}
 
 
 def links(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]:
@@ -108,31 +106,32 @@ def links(dataset: Dataset, seed: int, epochs: int | None) -> dict[str, float]:
     count = dataset.graph.num_nodes
     out = np.sort(np.random.default_rng(seed).choice(count, int(SHARE * count), replace=False))
     valid = dataset.splits["valid"]
-    asked = np.isin(valid.source, out) | np.isin(valid.target, out)
-    splits = {"train": dataset.splits["train"], "valid": taken(valid, ~asked)}
-    pairs = taken(valid, asked)
+    concerned = np.isin(valid.source, out) | np.isin(valid.target, out)
+    splits = {"train": dataset.splits["train"], "valid": taken(valid, ~concerned)}
+    pairs = taken(valid, concerned)
     ends = [[str(dataset.graph.id_of(node)) for node in column] for column in (pairs.source, pairs.target)]
     types = [dataset.names[kind] for kind in pairs.edge_type]
 
-    def roc_auc(view: Any) -> float:
-        chances = predict_links(view, ends[0], types, ends[1])
+    def roc_auc(asked: Predictor) -> float:
+        chances = asked.predict_links(ends[0], types, ends[1])
         kinds = [pairs.edge_type == kind for kind in np.unique(pairs.edge_type)]
         return float(np.mean([roc_auc_score(pairs.label[kind], chances[kind]) for kind in kinds]))
 
     held = hold_out(dataset, out, splits)
-    model = train(held.dataset, epochs, seed)
-    found = {rule: roc_auc(brought_back(model, held, rule)) for rule in RULES}
+    trained = train(held.dataset, epochs, seed)
+    found = {rule: roc_auc(brought_back(trained, held, rule)) for rule in RULES}
     whole = dataset.with_splits(splits)
-    return {**found, "trained on": roc_auc(train(whole, epochs, seed)), "rms": size_of_embeddings(model)}
+    return {**found, "trained on": roc_auc(train(whole, epochs, seed)), "rms": size_of_embeddings(trained)}
 
 
-def size_of_embeddings(model: Any) -> float:
+def size_of_embeddings(trained: Predictor) -> float:
     """Root mean square: where it is near zero, it makes no difference what stands in for them."""
-    return float(model.encoder.inputs.embeddings.weight.detach().square().mean().sqrt())
+    embeddings = trained.model.encoder.inputs.embeddings
+    return 0.0 if embeddings is None else float(embeddings.weight.detach().square().mean().sqrt())
 
 
-def brought_back(model: Any, held: Held, rule: Any) -> View:
-    return with_new_nodes(model, held.features, held.edges, ids=held.ids, embeddings=rule)
+def brought_back(trained: Predictor, held: Held, rule: Any) -> Predictor:
+    return trained.with_new_nodes(held.features, held.edges, ids=held.ids, embeddings=rule)
 
 
 def taken(pairs: Pairs, chosen: Any) -> Pairs:

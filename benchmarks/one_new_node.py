@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import Report
-from gatas import Dataset, Graph, NodeClassifier, OnDemand
+from gatas import Dataset, Graph, NodeClassifier, OnDemand, Predictor
+from gatas.tasks.settings import ModelSettings
 
 NUM_FEATURES, NUM_EDGES = 32, 5
-SETTINGS = {"sample_size": 100, "num_heads": 4, "head_size": 16, "neighbour_size": 32}
+SETTINGS: ModelSettings = {"sample_size": 100, "num_heads": 4, "head_size": 16, "neighbour_size": 32}
 
 
 def even(num_edges: int) -> Graph:
@@ -33,12 +34,14 @@ def graph_of(ends: Any, num_nodes: int) -> Graph:
     return Graph.from_edges(*ends, num_nodes=num_nodes, undirected=True, node_ids=[f"node-{node}" for node in range(num_nodes)])
 
 
-def model_of(graph: Graph, num_steps: int) -> NodeClassifier:
+def predictor_of(graph: Graph, num_steps: int) -> Predictor:
     generator = np.random.default_rng(1)
     features = generator.normal(size=(graph.num_nodes, NUM_FEATURES)).astype(np.float32)
     labels, splits = np.arange(graph.num_nodes) % 4, {"train": np.arange(100)}
     dataset = Dataset.for_nodes(graph, labels, splits, class_names=("a", "b", "c", "d"), features=features, name="made")
-    return NodeClassifier(dataset, transitions=OnDemand(graph, num_steps), num_steps=num_steps, **SETTINGS).eval()
+    settings: ModelSettings = {**SETTINGS, "num_steps": num_steps}
+    model = NodeClassifier(dataset, transitions=OnDemand(graph, num_steps), **settings)
+    return Predictor(model, dataset)
 
 
 def seconds(work: Any, repeats: int) -> tuple[float, float, float]:
@@ -51,11 +54,11 @@ def seconds(work: Any, repeats: int) -> tuple[float, float, float]:
     return statistics.median(times[1:]), min(times[1:]), max(times[1:])
 
 
-def measured(model: NodeClassifier, repeats: int) -> list[list[str]]:
+def measured(predictor: Predictor, repeats: int) -> list[list[str]]:
     generator = np.random.default_rng(2)
     questions = {
-        "known node": lambda number: model.embed([f"node-{number * 37 + 11}"]),
-        "new node": lambda number: new_node(model, generator),
+        "known node": lambda number: predictor.embed([f"node-{number * 37 + 11}"]),
+        "new node": lambda number: new_node(predictor, generator),
     }
     found = {what: [f"{1000 * time:,.1f}" for time in seconds(work, repeats)] for what, work in questions.items()}
     return [[what, middle, f"{least} to {most}"] for what, (middle, least, most) in found.items()]
@@ -72,7 +75,7 @@ def main() -> None:
         graph = make(arguments.edges)
         sizes = [f"{count:,}" for count in (graph.num_nodes, graph.num_edges, int(np.diff(graph.indptr).max()))]
         for num_steps in (2, 3):
-            rows += [[name, *sizes, num_steps, *cells] for cells in measured(model_of(graph, num_steps), arguments.repeats)]
+            rows += [[name, *sizes, num_steps, *cells] for cells in measured(predictor_of(graph, num_steps), arguments.repeats)]
     report.table(["graph", "nodes", "edges", "most edges of a node", "C", "asked for", "ms, median", "ms, least to most"], rows)
     report.add(
         f"S = {SETTINGS['sample_size']}, rows on demand; a new node has {NUM_EDGES} edges and {NUM_FEATURES} features. The"
@@ -81,9 +84,9 @@ def main() -> None:
     report.write()
 
 
-def new_node(model: NodeClassifier, generator: Any) -> Any:
-    ends = [f"node-{node}" for node in generator.choice(model.graph.num_nodes, NUM_EDGES, replace=False)]
-    return model.embed_new(generator.normal(size=(1, NUM_FEATURES)), (["new"] * NUM_EDGES, ends), ids=["new"])
+def new_node(predictor: Predictor, generator: Any) -> Any:
+    ends = [f"node-{node}" for node in generator.choice(predictor.graph.num_nodes, NUM_EDGES, replace=False)]
+    return predictor.embed_new(generator.normal(size=(1, NUM_FEATURES)), (["new"] * NUM_EDGES, ends), ids=["new"])
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Fleet:
 
 
 @dataclass(frozen=True)
-class Course:
+class SimulatedRun:
     """What became of a job."""
 
     seconds: float
@@ -74,7 +74,7 @@ class Simulation:
         self.up = [True] * fleet.machines
         self.left, self.again, self.failed, self.now = len(seconds), 0, 0, 0.0
 
-    def run(self) -> Course:
+    def run(self) -> SimulatedRun:
         for machine in range(self.fleet.machines):
             self.idle[machine] = self.fleet.workers
             self._fail_some_day(machine)
@@ -84,7 +84,7 @@ class Simulation:
             getattr(self, what)(machine, part, order)
         used = float(self.seconds[self.done].sum())
         whole = self.now * self.fleet.workers * self.fleet.machines
-        return Course(self.now, 1.0 - used / whole, self.again, self.failed)
+        return SimulatedRun(self.now, 1.0 - used / whole, self.again, self.failed)
 
     def ends(self, machine: int, part: int, order: int) -> None:
         if self.running[machine].pop(order, None) is None:
@@ -187,10 +187,10 @@ def add_simulation(report: Report, rate: Rate, stage: str, nodes: float, machine
         for copies in (False, True) if settings else (False,):
             fleet, cells = Fleet(machines, copies=copies, **settings), list[str]()
             for size in PARTS:
-                courses = [Simulation(parts_of(seconds, size, spread, seed), fleet, seed).run() for seed in range(SEEDS)]
-                hours = [course.seconds / 3600 for course in courses]
+                runs = [Simulation(parts_of(seconds, size, spread, seed), fleet, seed).run() for seed in range(SEEDS)]
+                hours = [run.seconds / 3600 for run in runs]
                 cells.append(f"{median(hours):.2f} ({max(hours):.2f})")
-                cells.append(f"{max(course.again for course in courses)}, {max(course.failed for course in courses)}")
+                cells.append(f"{max(run.again for run in runs)}, {max(run.failed for run in runs)}")
             table.append([name, "yes" if copies else "no", *cells])
     report.add(
         f"\n## {stage} of {nodes:,.0f} nodes on {machines} machines of {CORES} workers: "

@@ -97,7 +97,8 @@ def ingested(given: Any) -> dict[str, Any]:
 
 def trained(given: Any) -> dict[str, Any]:
     from gatas.datasets import StoreData, open_dataset
-    from gatas.training import Config, fit_many
+    from gatas.inference import fit_many
+    from gatas.training import Config
 
     started = time.perf_counter()
     config = Config(

@@ -74,7 +74,7 @@ COMMANDS = {
     ),
     "verify": (
         "gatas.cli.verify:verify",
-        "Check the sums of all files: of stores, jobs, runs with their checkpoints, and results.",
+        "Check the checksums of all files: of stores, jobs, runs with their checkpoints, and results.",
     ),
     "transitions": ("gatas.cli.transitions:app", "Build typed transition probabilities, and look at them."),
     "config": ("gatas.cli.configs:app", "Look at recipes and at settings."),

@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="Look at recipes and at settings.")
 
 
 def named_config(named: str, settings: list[str]) -> "Config":
-    """The config that was named, with the settings that were changed."""
+    """Return the config that was named, with the settings that were changed."""
     from gatas.experiments.recipes import recipe  # torch: seconds that other commands need not wait
     from gatas.training.config import load_config, parsed_setting
 

@@ -39,7 +39,7 @@ def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for pictur
 
 
 def show_neighbourhood(dataset: "Dataset", out: Path) -> None:
-    """One node's candidates by transition probability, before anything is learned."""
+    """Show one node's candidates by transition probability, before anything is learned."""
     import numpy as np
 
     from gatas.transitions import Transitions
@@ -67,7 +67,7 @@ def trained(dataset: "Dataset", out: Path, about: str) -> "Run":
 
 
 def explain_digit(run: "Run", out: Path) -> None:
-    """The neighbours that one test image's class rests on."""
+    """Show the neighbours that one test image's class rests on."""
     from gatas.inference.picture import save_pictures
 
     found = run.predictor.explain(NODE, mode="all")
@@ -82,7 +82,7 @@ def explain_digit(run: "Run", out: Path) -> None:
 
 
 def explain_kinship(run: "Run") -> None:
-    """Over which typed paths people look at those they are related to."""
+    """Show over which typed paths people look at those they are related to."""
     import torch
 
     from gatas.inference import attention, shares_by_path
@@ -101,5 +101,5 @@ def explain_kinship(run: "Run") -> None:
 
 
 def image(dataset: "Dataset", node: int) -> str:
-    """`image 42, a 1`."""
+    """Return `image 42, a 1`."""
     return f"image {node}, a {dataset.names[dataset.node_targets.labels[node]]}"

@@ -19,7 +19,7 @@ from gatas.cli.jobs import (
 from gatas.cli.output import print_json, progress_bar, stdout
 from gatas.cli.runs import (
     DeviceOption,
-    EmbeddingRule,
+    EmbeddingChoice,
     FewNodesOption,
     NewEdgesOption,
     NewEmbeddingsOption,
@@ -37,7 +37,7 @@ def embed(
     nodes: Path | None = FewNodesOption,
     new_nodes: Path | None = NewNodesOption,
     new_edges: Path | None = NewEdgesOption,
-    new_embeddings: EmbeddingRule = NewEmbeddingsOption,
+    new_embeddings: EmbeddingChoice = NewEmbeddingsOption,
     batch_size: int | None = typer.Option(
         None, "--batch-size", min=1, help="Nodes at a time, 256 on a CPU, 1,024 on a GPU; changes memory, not vectors."
     ),
@@ -71,7 +71,7 @@ def embed(
 
 
 def report(out: Path, count: int, size: int, fingerprint: str, json: bool) -> None:
-    """What a file holds."""
+    """Print what a file holds."""
     if json:
         print_json({"file": str(out), "nodes": count, "size": size, "model": fingerprint})
     else:

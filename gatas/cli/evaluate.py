@@ -1,7 +1,7 @@
 """`gatas evaluate`: measure a finished run again, as it was or with other neighbourhoods."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import typer
 
@@ -27,7 +27,7 @@ def evaluate(
     if verify:
         verified(run)
     settings = {"evaluation_mode": mode, "evaluation_draws": draws}
-    given = {name: value for name, value in settings.items() if value is not None}
+    given: Any = {name: value for name, value in settings.items() if value is not None}
     folders = sorted(run.glob("seed-*")) or [run]
     measured = [evaluate_run(folder, split, device=device, **given) for folder in folders]
     if json:

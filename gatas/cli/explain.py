@@ -10,7 +10,7 @@ from gatas.cli.importing import quick_imports
 from gatas.cli.output import plain_table, print_json, print_table, stdout
 from gatas.cli.runs import (
     DeviceOption,
-    EmbeddingRule,
+    EmbeddingChoice,
     NewEdgesOption,
     NewEmbeddingsOption,
     NewNodesOption,
@@ -41,7 +41,7 @@ def explain(
     ),
     new_nodes: Path | None = NewNodesOption,
     new_edges: Path | None = NewEdgesOption,
-    new_embeddings: EmbeddingRule = NewEmbeddingsOption,
+    new_embeddings: EmbeddingChoice = NewEmbeddingsOption,
     out: Path | None = typer.Option(None, "--out", help="Folder for the picture; explanations/ in the run if not given."),
     device: str = DeviceOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
@@ -65,7 +65,7 @@ def explain(
 
 
 def print_explanation(explanation: "Explanation", top: int) -> None:
-    """The answer; then rows, paths and depths of each end."""
+    """Print the answer; then rows, paths and depths of each end."""
     from gatas.inference.picture import heading
 
     stdout.print(heading(explanation), style="bold", soft_wrap=True)
@@ -76,7 +76,7 @@ def print_explanation(explanation: "Explanation", top: int) -> None:
 
 
 def print_end(end: "Explanation", top: int) -> None:
-    """One node's rows, and what they amount to."""
+    """Print one node's rows, and what they amount to."""
     print_table(f"{end.target} looks most at", row_table(end, top))
     print_table("By typed path", part_table("typed path", end.paths[:top], len(end.paths) - top))
     print_table("By depth", part_table("depth", end.depths, 0, end.depth_coefficients.tolist()))
@@ -92,7 +92,7 @@ def print_end(end: "Explanation", top: int) -> None:
 
 
 def row_table(end: "Explanation", top: int) -> "Table":
-    """The rows most attended to, and the sum of the others."""
+    """Tabulate the rows most attended to, and the sum of the others."""
     table = plain_table("neighbour", "typed path", "P#", "attention#", "share#", "effect#")
     for row in end.rows(top):
         shares = (f"{row[name]:.1%}" for name in ("probability", "attention", "share"))
@@ -104,7 +104,7 @@ def row_table(end: "Explanation", top: int) -> "Table":
 
 
 def part_table(what: str, parts: Sequence["ExplanationPart"], hidden: int, depth: Sequence[float] = ()) -> "Table":
-    """Sums over rows with a path or a depth in common; q beside depths."""
+    """Tabulate sums over rows with a path or a depth in common; q beside depths."""
     table = plain_table(what, "rows#", *(["q#"] if depth else []), "P#", "attention#", "share#", "effect#")
     for k, part in enumerate(parts):
         shares = [*depth[k : k + 1], part.probability, part.attention, part.share]
@@ -115,7 +115,7 @@ def part_table(what: str, parts: Sequence["ExplanationPart"], hidden: int, depth
 
 
 def strongest(end: "Explanation", sign: int) -> str:
-    """`56 (alike) +0.120, 90 (alike⁻¹) +0.040`."""
+    """Return `56 (alike) +0.120, 90 (alike⁻¹) +0.040`."""
     assert end.effect is not None
     order = (-sign * end.effect).argsort(kind="stable")[:FEW].tolist()
     rows = [f"{end.neighbour[k]} ({end.path[k]}) {signed(end.effect[k])}" for k in order if sign * end.effect[k] > 0]
@@ -123,5 +123,5 @@ def strongest(end: "Explanation", sign: int) -> str:
 
 
 def signed(effect: float | None) -> str:
-    """With its sign; nothing where there is no answer."""
+    """Write a number with its sign; nothing where there is no answer."""
     return "" if effect is None else f"{effect + 0.0:+.3f}"

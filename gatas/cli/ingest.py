@@ -50,7 +50,7 @@ def ingest(
 
 
 def of_config(named: list[Path], nodes: Path | None) -> tuple[list[Path], Path | None, dict[str, Any]]:
-    """The files and settings of a config's data; paths in it are relative to it."""
+    """Return the files and settings of a config's data; paths in it are relative to it."""
     import yaml
 
     path = named[0]
@@ -69,7 +69,7 @@ def of_config(named: list[Path], nodes: Path | None) -> tuple[list[Path], Path |
 
 
 def parsed_memory(text: str) -> int:
-    """2GB, 500 MB, 1.5G or a number of bytes."""
+    """Read 2GB, 500 MB, 1.5G or a number of bytes."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if found is None:
         raise ConfigError(f"--memory is {text!r}; expected a size such as 500MB or 2GB.")

@@ -62,7 +62,7 @@ def init(
 
 
 def guessed(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
-    """From the columns alone."""
+    """Guess the settings from the columns alone."""
     from gatas.datasets.guessing import guess_settings
     from gatas.datasets.settings import checked
     from gatas.training import Config
@@ -73,7 +73,7 @@ def guessed(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
 
 
 def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
-    """From the columns and from answers, with what was guessed as the default."""
+    """Ask for the settings, with what was guessed from the columns as the default."""
     if nodes is None:
         answer = _answer("Node table (- for none)", None)
         nodes = None if answer is None else Path(answer)
@@ -93,13 +93,13 @@ def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
 
 
 def _answer(question: str, default: str | None) -> str | None:
-    """What was typed; - is nothing."""
+    """Return what was typed; - is nothing."""
     answer = str(typer.prompt(question, default=default or "-", err=True)).strip()
     return None if answer in ("-", "") else answer
 
 
 def write(config: "Config", out: Path) -> None:
-    """The data in full, and the settings that are most often changed; paths relative to the file."""
+    """Write the data in full, and the settings that are most often changed; paths are relative to the file."""
     folder = out.absolute().parent
     data = config.data.with_files(lambda path: Path(os.path.relpath(path, folder)))
     config = config.model_copy(update={"data": data})
@@ -110,7 +110,7 @@ def write(config: "Config", out: Path) -> None:
 
 
 def _changed(config: "Config", section: str) -> list[str]:
-    """The settings that a first training starts from, and all that are not as usual."""
+    """Return the settings that a first training starts from, and all that are not as usual."""
     values = getattr(config, section)
     unusual = (name for name, field in type(values).model_fields.items() if getattr(values, name) != field.default)
     return list(dict.fromkeys([*START[config.data.task][section], *unusual]))

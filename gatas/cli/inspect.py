@@ -117,7 +117,7 @@ def print_summary(name: str, summary: "Summary", of_nodes: NodeFacts) -> None:
 
 
 def print_costs(costs: "dict[int, Cost | None]") -> None:
-    """Upper bounds for the transitions of every node."""
+    """Print upper bounds for the transitions of every node."""
     from gatas.transitions import readable_bytes
 
     table = plain_table("steps C#", "entries, at most#", "per node#", "memory, at most#")

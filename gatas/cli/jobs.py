@@ -33,7 +33,7 @@ app = typer.Typer(no_args_is_help=True, help="Look at jobs in parts, and go on w
 @app.command()
 def show(
     folder: Path = typer.Argument(help="Folder of a job."),
-    verify: bool = typer.Option(False, "--verify", help="Check the sums of all files."),
+    verify: bool = typer.Option(False, "--verify", help="Check the checksums of all files."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List a job's parts: done, missing, damaged or failed."""
@@ -82,7 +82,7 @@ def chosen_engine(
     threads: int | None,
     gpus_per_worker: float,
 ) -> Chosen | None:
-    """The engine that was asked for, if any: nothing of it runs yet."""
+    """Return the engine that was asked for, if any: nothing of it runs yet."""
     if engine is not None:
         from gatas.scale import open_engine
 
@@ -96,12 +96,12 @@ def chosen_engine(
 
 
 def job_folder(job: Path | None, out: Path) -> Path:
-    """The one that was named; or one beside the result, where the same command finds it again."""
+    """Return the folder that was named; or one beside the result, where the same command finds it again."""
     return job or out.absolute().with_name(f".{out.name}.job")
 
 
 def kept_graph(graph: "Graph", folder: Path) -> Path:
-    """A graph that was read from files, as a store in a job's folder, from which workers map it."""
+    """Store a graph that was read from files in a job's folder, from which workers map it."""
     from gatas.graph import Graph
     from gatas.graph.saved import graph_fingerprint
 
@@ -136,7 +136,7 @@ def answer_all(
 def do_job(
     task: "JobTask", folder: Path, out: Path, engine: Chosen, parts: int | None, *, keep: bool, overwrite: bool
 ) -> dict[str, Any]:
-    """Run it, while its progress is shown; an interrupted one says how to go on."""
+    """Run a job, while its progress is shown; an interrupted one says how to go on."""
     from gatas.scale import run_job
 
     try:
@@ -149,7 +149,7 @@ def do_job(
 
 @contextmanager
 def job_progress(what: str) -> Iterator[Callable[["JobProgress"], None]]:
-    """A bar on a terminal that vanishes when done; elsewhere a line now and then."""
+    """Show a bar on a terminal that vanishes when done; elsewhere a line now and then."""
     if not stderr.is_terminal:
         yield Lines(what)
         return
@@ -175,7 +175,7 @@ class Lines:
 
 
 def words_of(state: "JobProgress") -> str:
-    """`12 of 40 parts  1.5 MiB  0:12, left 0:30`."""
+    """Return `12 of 40 parts  1.5 MiB  0:12, left 0:30`."""
     from gatas.transitions.cost import readable_bytes, readable_seconds
 
     failed = f", {state.failed} failed" if state.failed else ""
@@ -185,7 +185,7 @@ def words_of(state: "JobProgress") -> str:
 
 
 def open_known(folder: Path) -> "Job":
-    """The job in a folder, by its plan alone."""
+    """Open the job in a folder, by its plan alone."""
     from gatas.scale import Job
     from gatas.scale.job import read_plan
     from gatas.scale.transitions import TransitionsTask
@@ -202,7 +202,7 @@ def open_known(folder: Path) -> "Job":
 
 
 def failures(folder: Path) -> dict[tuple[int, int], str]:
-    """What the last run recorded."""
+    """Return the failures that the last run recorded."""
     import json
 
     path = folder / "failed.json"
@@ -212,7 +212,7 @@ def failures(folder: Path) -> dict[tuple[int, int], str]:
 
 
 def state_of(job: "Job", part: Any, failed: dict[tuple[int, int], str], verify: bool) -> dict[str, Any]:
-    """What is known of a part."""
+    """Return the state of a part: done, missing, damaged or failed."""
     if not job.has(part):
         error = failed.get((part.first, part.last))
         return {"state": "missing", "bytes": 0} if error is None else {"state": "failed", "bytes": 0, "error": error}

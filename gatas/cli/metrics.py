@@ -9,7 +9,7 @@ NAMES = {"roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "f1": "F1", "micro_f1": "micr
 
 
 def print_metrics(title: str, measured: list[dict[str, Any]]) -> None:
-    """One row for each number, then one for each type of link; `measured` has an entry for each seed."""
+    """Print a row for each number, then one for each type of link; `measured` has an entry for each seed."""
     table = plain_table("", "#")
     table.show_header = False
     for name, value in measured[0].items():
@@ -31,5 +31,5 @@ def _by_type(measured: list[dict[str, Any]]) -> Any:
 
 
 def spread(values: list[float]) -> str:
-    """`0.9612`, or `0.9612 ± 0.0031`."""
+    """Return `0.9612`, or `0.9612 ± 0.0031`."""
     return f"{fmean(values):.4f}" + (f" ± {stdev(values):.4f}" if len(values) > 1 else "")

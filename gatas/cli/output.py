@@ -17,12 +17,12 @@ stderr = Console(stderr=True, markup=False, highlight=False)
 
 
 def print_json(content: Any) -> None:
-    """One JSON document, for machines."""
+    """Print one JSON document, for machines."""
     typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 
 def plain_table(*columns: str) -> "Table":
-    """A table without a frame; columns that end in `#` hold numbers."""
+    """Make a table without a frame; columns that end in `#` hold numbers."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -32,7 +32,7 @@ def plain_table(*columns: str) -> "Table":
 
 
 def print_table(title: str, table: "Table") -> None:
-    """A bold line, the table, and an empty line."""
+    """Print a bold line, the table, and an empty line."""
     stdout.print(title, style="bold")
     stdout.print(table)
     stdout.print()
@@ -40,7 +40,7 @@ def print_table(title: str, table: "Table") -> None:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal that vanishes when done; silent elsewhere."""
+    """Show a bar on a terminal that vanishes when done; elsewhere nothing."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),

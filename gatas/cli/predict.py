@@ -20,7 +20,7 @@ from gatas.cli.jobs import (
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stderr, stdout
 from gatas.cli.runs import (
     DeviceOption,
-    EmbeddingRule,
+    EmbeddingChoice,
     FewNodesOption,
     NewEdgesOption,
     NewEmbeddingsOption,
@@ -54,7 +54,7 @@ def predict(
     top: int = typer.Option(10, "--top", min=1, help="How many links for each source; known ones are left out."),
     new_nodes: Path | None = NewNodesOption,
     new_edges: Path | None = NewEdgesOption,
-    new_embeddings: EmbeddingRule = NewEmbeddingsOption,
+    new_embeddings: EmbeddingChoice = NewEmbeddingsOption,
     device: str = DeviceOption,
     engine: EngineChoice | None = EngineOption,
     workers: int | None = WorkersOption,
@@ -121,7 +121,7 @@ def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, js
 
 
 def print_classes(found: "Prediction") -> None:
-    """The likeliest classes, however many there are."""
+    """Print the likeliest classes, however many there are."""
     table = plain_table("id", "classes" if found.multi_label else "class", "likeliest")
     for name, label, row in zip(found.ids.to_pylist(), found.labels, found.probabilities, strict=True):
         best = (-row).argsort(kind="stable")[:LIKELIEST]
@@ -158,7 +158,7 @@ def only_type(predictor: "Predictor", edge_type: str | None) -> str:
 
 
 def show(found: "LinkPrediction", out: Path | None, json: bool) -> None:
-    """Into a file, or as JSON, or as a table to read."""
+    """Write links into a file, or print them as JSON or as a table."""
     from gatas.inference.files import write_tables
 
     table = found.table()

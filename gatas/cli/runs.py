@@ -19,7 +19,8 @@ NewEdgesOption = typer.Option(None, "--new-edges", metavar="FILE", help="Their e
 NewEmbeddingsOption = typer.Option("mean", "--new-embeddings", help="In place of learned ones: neighbours' mean, or zeros.")
 DeviceOption = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one.")
 
-EmbeddingRule = Literal["mean", "zeros"]
+EmbeddingChoice = Literal["mean", "zeros"]
+"""`gatas.inference.new_nodes.EmbeddingRule`, which takes seconds to import."""
 
 
 def load_predictor(
@@ -28,7 +29,7 @@ def load_predictor(
     nodes: Path | None = None,
     new_nodes: Path | None = None,
     new_edges: Path | None = None,
-    rule: EmbeddingRule = "mean",
+    rule: EmbeddingChoice = "mean",
 ) -> "tuple[Predictor, list[Any] | None]":
     """Load a run's predictor, and the ids it is asked for: given, or new, or None for all."""
     from gatas.inference.columns import read_ids, read_new_nodes

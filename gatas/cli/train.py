@@ -68,7 +68,7 @@ def train(
 
 
 def print_runs(runs: "Runs[Run]", folder: Path) -> None:
-    """Metrics, depth, and where the rest is."""
+    """Print metrics, depth, and where the rest is."""
     epochs = ", ".join(f"{run.metrics['best_epoch'] + 1} of {run.metrics['epochs']}" for run in runs)
     split = next((split for split in ("test", "valid") if split in runs[0].metrics), None)
     if split is not None:
@@ -80,19 +80,19 @@ def print_runs(runs: "Runs[Run]", folder: Path) -> None:
 
 
 def depth_of(runs: "Runs[Run]") -> list[float]:
-    """q, the mean over seeds."""
+    """Return q, the mean over seeds."""
     depths = [run.model.sampler.depth_coefficients.tolist() for run in runs]
     return [fmean(of_step) for of_step in zip(*depths, strict=True)]
 
 
 def readable_depth(depth: list[float]) -> str:
-    """`itself 0.45, 1 step 0.28, 2 steps 0.19`."""
+    """Return `itself 0.45, 1 step 0.28, 2 steps 0.19`."""
     names = ["itself", "1 step", *(f"{step} steps" for step in range(2, len(depth)))]
     return ", ".join(f"{name} {share:.2f}" for name, share in zip(names, depth, strict=False))
 
 
 def as_json(runs: "Runs[Run]", folder: Path) -> dict[str, Any]:
-    """The same as data."""
+    """Return what was trained and measured as data, for JSON."""
     from gatas.training.folder import summary
 
     return {

@@ -69,7 +69,7 @@ def build(
     inverse: bool = InverseOption,
     undirected: bool = UndirectedOption,
     data_dir: Path | None = DataDirOption,
-    verify: bool = typer.Option(False, "--verify", help="Check the sums of a saved graph first."),
+    verify: bool = typer.Option(False, "--verify", help="Check the checksums of a saved graph first."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Compute the transitions of every node and store them."""
@@ -102,7 +102,7 @@ def build(
 
 
 def given_caps(text: str | None) -> "Caps":
-    """`256`, or `64,256` with a number for each step."""
+    """Read `256`, or `64,256` with a number for each step."""
     if text is None:
         return None
     try:
@@ -115,7 +115,7 @@ def given_caps(text: str | None) -> "Caps":
 
 
 def report(out: Path, rows: int, entries: int, num_bytes: int, json: bool) -> None:
-    """What a store holds."""
+    """Print what a store holds."""
     from gatas.transitions import readable_bytes
 
     if json:
@@ -129,34 +129,34 @@ def show(
     store: Path = typer.Argument(help="Folder that `gatas transitions build` wrote."),
     node: str = typer.Argument(help="The node's id."),
     top: int = typer.Option(20, "--top", min=0, help="Show so many of the likeliest per step; 0 shows all."),
-    verify: bool = typer.Option(False, "--verify", help="Check the sums of all files first."),
+    verify: bool = typer.Option(False, "--verify", help="Check the checksums of all files first."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show one node's candidates: neighbour, typed path, step, probability."""
     from gatas.transitions import Transitions
 
     table = Transitions.open(store, verify=verify)
-    row = table.row(find_node(table.setting, node))
+    row = table.row(index_of(table.setting, node))
     if json:
         print_json(as_json(table.setting, row, top))
     else:
         print_row(table.setting, node, row, top)
 
 
-def find_node(setting: "Setting", name: str) -> int:
-    """The node with this id."""
+def index_of(setting: "Setting", node_id: str) -> int:
+    """Return the index of the node with this id."""
     from gatas.graph.ids import as_integer
 
     if setting.node_ids is not None:
-        return int(setting.node_ids.indices([name])[0])
-    number = as_integer(name)
-    if number is None or not 0 <= number < setting.num_nodes:
-        raise TransitionError(f"there is no node {name!r}; nodes are numbered 0 to {setting.num_nodes - 1}.")
-    return number
+        return int(setting.node_ids.indices([node_id])[0])
+    index = as_integer(node_id)
+    if index is None or not 0 <= index < setting.num_nodes:
+        raise TransitionError(f"no node has the id {node_id!r}; ids are 0 to {setting.num_nodes - 1}.")
+    return index
 
 
 def print_row(setting: "Setting", node: str, row: "Row", top: int) -> None:
-    """The likeliest candidates of each step."""
+    """Print the likeliest candidates of each step."""
     from gatas.transitions.paths import path_name
 
     table = plain_table("step#", "neighbour", "typed path", "probability#")
@@ -164,7 +164,7 @@ def print_row(setting: "Setting", node: str, row: "Row", top: int) -> None:
         entries = likeliest(row, step, top)
         for k in entries:
             path = path_name(int(row.path[k]), setting.relation_names)
-            table.add_row(str(step), str(name_of(setting, int(row.node[k]))), path, f"{row.probability[k]:.4f}")
+            table.add_row(str(step), str(id_of(setting, int(row.node[k]))), path, f"{row.probability[k]:.4f}")
         hidden = int((row.step == step).sum()) - len(entries)
         if hidden:
             rest = 1 - row.dropped_mass[step] - row.probability[entries].sum()
@@ -176,25 +176,25 @@ def print_row(setting: "Setting", node: str, row: "Row", top: int) -> None:
 
 
 def likeliest(row: "Row", step: int, top: int) -> Any:
-    """Positions of a step's entries, the likeliest first."""
+    """Return the positions of a step's entries, the likeliest first."""
     here = (row.step == step).nonzero()[0]
     order = here[(-row.probability[here]).argsort(kind="stable")]
     return order[:top] if top else order
 
 
-def name_of(setting: "Setting", node: int) -> int | str:
-    """The id a user knows the node by."""
-    return node if setting.node_ids is None else setting.node_ids[node]
+def id_of(setting: "Setting", index: int) -> int | str:
+    """Return the id that a user knows the node by."""
+    return index if setting.node_ids is None else setting.node_ids[index]
 
 
 def as_json(setting: "Setting", row: "Row", top: int) -> dict[str, Any]:
-    """The same as data."""
+    """Return the candidates of a node as data, for JSON."""
     from gatas.transitions.paths import path_relations
 
     entries = [
         {
             "step": step,
-            "neighbour": name_of(setting, int(row.node[k])),
+            "neighbour": id_of(setting, int(row.node[k])),
             "path": [setting.relation_names[r] for r in path_relations(int(row.path[k]), len(setting.relation_names))],
             "probability": float(row.probability[k]),
         }

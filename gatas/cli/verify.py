@@ -13,7 +13,7 @@ VerifyOption = typer.Option(False, "--verify", help="Read every byte of the run 
 def verify(
     paths: list[Path] = typer.Argument(help="Graph, transitions, job or run folders, and files of embeddings or predictions."),
 ) -> None:
-    """Check the sums of all files: of stores, jobs, runs with their checkpoints, and results."""
+    """Check the checksums of all files: of stores, jobs, runs with their checkpoints, and results."""
     damaged = 0
     for path in paths:
         try:
@@ -28,7 +28,7 @@ def verify(
 
 
 def verified(path: Path) -> str:
-    """What is at a path, every byte of which is read; what is damaged is refused."""
+    """Return what is at a path, after reading every byte of it; what is damaged is refused."""
     from gatas.graph.storage import MANIFEST, verify_store
 
     if path.is_file():
@@ -43,7 +43,7 @@ def verified(path: Path) -> str:
         from gatas.scale.job import verify_job
 
         return f"job with {verify_job(path)} parts"
-    if any(path.joinpath(name).exists() for name in ("checkpoints", "config.yaml", "sums.json")):
+    if any(path.joinpath(name).exists() for name in ("checkpoints", "config.yaml", "checksums.json")):
         from gatas.training.folder import verify_run
 
         verify_run(path)

@@ -15,7 +15,7 @@ from gatas.datasets.dataset import Dataset
 from gatas.datasets.held_out import is_symmetric
 from gatas.datasets.labels import Labels
 from gatas.datasets.node_table import Features, NodeTable
-from gatas.datasets.pyg_links import link_parts, links_from_pyg
+from gatas.datasets.pyg_links import PygData, link_parts, links_from_pyg
 from gatas.datasets.splitting import split_nodes
 from gatas.datasets.targets import UNLABELLED, NodeTargets, check_labels
 from gatas.errors import GatasWarning, GraphError
@@ -24,9 +24,6 @@ from gatas.graph.inputs import Ints, as_features
 from gatas.graph.pyg import dense, from_pyg, joined, node_counts, num_nodes_of, parts_of
 
 MASKS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
-
-PygData = Any
-"""`Data` or `HeteroData`."""
 
 
 def dataset_from_pyg(

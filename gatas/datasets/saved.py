@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 from scipy import sparse
 
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.encoding import Encoding
+from gatas.datasets.encoding import FORMAT, Encoding
 from gatas.datasets.negatives import Pools
 from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets
@@ -41,14 +42,13 @@ def dataset_of(store: Store) -> Dataset:
         )
     try:
         nodes = stored_nodes(store, graph.num_nodes)
-        encoding = store.parameters.get("encoding")
         return Dataset(
             str(store.parameter("name")),
             graph,
             _stored_targets(store),
             nodes,
             str(store.parameter("note")),
-            encoding=None if encoding is None else Encoding(**encoding),
+            encoding=_stored_encoding(store),
             store=store.folder,
         )
     except StoreError:
@@ -118,6 +118,23 @@ def stored_nodes(store: Store, num_nodes: int) -> NodeTable:
         features = sparse.csr_array(parts, shape=(num_nodes, int(store.parameter("feature_size"))))
     types = tuple(store.parameter("node_type_names"))
     return NodeTable(num_nodes, features, arrays.get("node_type"), types, arrays.get("graph_id"))
+
+
+def _stored_encoding(store: Store) -> Encoding | None:
+    given = store.parameters.get("encoding")
+    if given is None:
+        return None
+    if isinstance(given, dict) and given.get("format") != FORMAT:
+        raise StoreError(
+            f"the encoding of columns in {store.folder} has format {given.get('format')!r}; this version of gatas reads "
+            f"{FORMAT}. Update gatas."
+        )
+    try:
+        return Encoding.model_validate(given)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"])) or "it"
+        raise GraphError(f"the encoding of columns could not be read ({where}: {problem['msg']}).") from None
 
 
 def _stored_targets(store: Store) -> Targets:

@@ -15,7 +15,8 @@ from gatas.experiments.results import ResultRecord, kept, read_result, result_pa
 from gatas.experiments.tables import TABLES, Cell, PaperTable
 from gatas.inference import fit_many
 from gatas.training.config import Config
-from gatas.training.loop import Entry, chosen_device
+from gatas.training.loop import chosen_device
+from gatas.training.progress import Entry
 
 
 def recipes_of(table: str, only: list[str]) -> list[str]:

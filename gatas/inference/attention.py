@@ -25,12 +25,12 @@ class Attention:
 
     @property
     def shares(self) -> Tensor:
-        """(B, S): the mean over heads."""
+        """Return (B, S) means over heads."""
         return self.weights.mean(-1)
 
     @property
     def prior(self) -> Tensor:
-        """(B, S): what the shares would be by the transition probabilities alone, where nothing is learned but depth."""
+        """Return (B, S) shares by the transition probabilities alone, where nothing is learned but depth."""
         return masked_softmax(self.neighbourhood.log_probability, self.neighbourhood.mask)
 
 
@@ -57,7 +57,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; and (B, S) which pair each slot holds.
+    """Return (B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; (B, S) which pair each slot holds.
 
     In float64, so that sums have more digits than the model's own.
     """

@@ -14,19 +14,41 @@ from gatas.datasets import Dataset
 from gatas.graph import Graph
 from gatas.inference.fitting import fit
 from gatas.tasks import NodeClassifier
+from gatas.tasks.settings import ModelSettings
+from gatas.training.settings import TrainingSettings
 
-MODEL = {"num_steps": 2, "sample_size": 20, "hidden_size": 32, "neighbour_size": 32, "head_size": 16, "num_heads": 4}
-TRAINING = {"batch_size": 256, "epochs": 40, "learning_rate": 0.02, "schedule": "cosine", "evaluation_mode": "all"}
+MODEL: ModelSettings = {
+    "num_steps": 2,
+    "sample_size": 20,
+    "hidden_size": 32,
+    "neighbour_size": 32,
+    "head_size": 16,
+    "num_heads": 4,
+}
+TRAINING: TrainingSettings = {
+    "batch_size": 256,
+    "epochs": 40,
+    "learning_rate": 0.02,
+    "schedule": "cosine",
+    "evaluation_mode": "all",
+}
 UNLABELLED = -1
 
 
 class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifies the nodes of a graph; rows of X are their features.
 
-    With a `graph` (a `gatas.Graph`), X has a row for each of its nodes, y a class or -1 for those without a label, and
-    predictions are of those same nodes. Without one, every row is linked to the `n_neighbors` rows most like it; predictions
-    are of any rows, linked to those that were fitted. `model` and `training` change settings of `gatas.NodeClassifier` and of
-    `gatas.fit`.
+    With a `graph`, X has a row for each of its nodes, y a class or -1 for those without a label, and predictions are of those
+    same nodes. Without one, every row is linked to the rows most like it; predictions are of any rows, linked to those that
+    were fitted.
+
+    Args:
+        graph: The graph whose nodes the rows of X are.
+        n_neighbors: How many rows each row is linked to, without a graph.
+        model: Settings of `gatas.NodeClassifier` that are to differ from `MODEL`.
+        training: Settings of `gatas.fit` that are to differ from `TRAINING`.
+        device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
+        random_state: A seed, or a generator of numpy's.
 
     >>> GatasClassifier(graph=graph, training={"epochs": 200}).fit(X, y).predict(X)
     """
@@ -35,8 +57,8 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         graph: Graph | None = None,
         n_neighbors: int = 7,
-        model: dict[str, Any] | None = None,
-        training: dict[str, Any] | None = None,
+        model: ModelSettings | None = None,
+        training: TrainingSettings | None = None,
         device: str = "cpu",
         random_state: Any = None,
     ) -> None:
@@ -65,12 +87,14 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = tuple(str(number) for number in range(len(self.classes_)))
         dataset = Dataset.for_nodes(graph, labels, splits, class_names=names, features=features, name="X")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        model = NodeClassifier(dataset, **{**MODEL, **(self.model or {})})
-        self.predictor_ = fit(model, dataset, seed=seed, device=self.device, **{**TRAINING, **(self.training or {})}).predictor
+        of_model: ModelSettings = {**MODEL, **(self.model or {})}
+        of_training: TrainingSettings = {**TRAINING, **(self.training or {})}
+        model = NodeClassifier(dataset, **of_model)
+        self.predictor_ = fit(model, dataset, seed=seed, device=self.device, **of_training).predictor
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """(n, classes) probabilities, in the order of `classes_`."""
+        """Return (n, classes) probabilities, in the order of `classes_`."""
         check_is_fitted(self, "predictor_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         features = self._widened(X)
@@ -87,13 +111,13 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.predictor_.predict_indices(np.arange(self.predictor_.graph.num_nodes)).probabilities
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each row."""
+        """Return the likeliest class of each row."""
         chances = self.predict_proba(X)
         found: NDArray[Any] = self.classes_[chances.argmax(1)]
         return found
 
     def _linked(self, X: NDArray[Any]) -> Graph:
-        """Every row to those most like it."""
+        """Link every row to those most like it."""
         self.nearest_ = NearestNeighbors(n_neighbors=self.n_neighbors).fit(X)
         count = min(self.n_neighbors, len(X) - 1)
         if not count:
@@ -102,7 +126,7 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Graph.from_edges(np.repeat(np.arange(len(X)), count), near.ravel(), num_nodes=len(X))
 
     def _widened(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        """Standardised, with signs turned and a one beside: LayerNorm alone would leave nothing of one or two columns."""
+        """Standardise X, and put its negative and a one beside it: LayerNorm would leave nothing of one or two columns."""
         scaled = (X - self.mean_) / self.scale_
         wide: NDArray[np.float32] = np.hstack([scaled, -scaled, np.ones((len(X), 1))]).astype(np.float32)
         return wide

@@ -40,12 +40,12 @@ class ExactEncoder:
 
     @property
     def size(self) -> int:
-        """Width of a representation."""
+        """Return the width of a representation."""
         return self.model.encoder.output_size
 
     @torch.no_grad()
     def represent(self, nodes: Ints, mode: Mode, draw: int = -1) -> Tensor:
-        """(B, K·F'') float64 representations of nodes given by index."""
+        """Return (B, K·F'') float64 representations of nodes given by index."""
         targets = torch.from_numpy(nodes).to(self.device)
         neighbourhood = self.sampler(targets, draw=draw, mode=mode)
         found = [self.encode(targets[part], part_of(neighbourhood, part)) for part in parts_of(neighbourhood.mask)]
@@ -58,7 +58,7 @@ class ExactEncoder:
         return logits
 
     def encode(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
-        """(B, K·F'') float64. The encoder sees the nodes of this batch only, numbered anew."""
+        """Encode targets as (B, K·F'') float64. The encoder sees the nodes of this batch only, numbered anew."""
         nodes, place = torch.unique(torch.cat([targets, neighbourhood.node.flatten()]), return_inverse=True)
         here = Neighbourhood(
             place[len(targets) :].view_as(neighbourhood.node),

@@ -86,16 +86,16 @@ class AttendedRows:
 
     @property
     def weights(self) -> Tensor:
-        """α: (S, K)."""
+        """Return α, (S, K)."""
         return self.odds / self.odds.sum(0)
 
     @property
     def output(self) -> Tensor:
-        """(K, F'') what the heads give to σ."""
+        """Return (K, F''), what the heads give to σ."""
         return torch.einsum("sk,skf->kf", self.weights, self.values)
 
     def output_without(self, group: Tensor, num_groups: int) -> Tensor:
-        """(G, K, F''): the same with one group of rows left out; zeros where no row is left, as the encoder has it."""
+        """Return (G, K, F''), the output with each group of rows left out; zeros where no row is left, as in the encoder."""
         parts = torch.cat([self.values, torch.ones_like(self.values[..., :1])], -1) * self.odds[..., None]
         sums = parts.new_zeros(num_groups, *parts.shape[1:]).index_add_(0, group, parts)  # (G, K, F'' + 1)
         nothing = torch.zeros_like(sums[:1])
@@ -106,7 +106,7 @@ class AttendedRows:
 
 
 def attended_rows(trained: TrainedModel, targets: Tensor, neighbourhood: Neighbourhood) -> list[AttendedRows]:
-    """The rows of each target."""
+    """Return the rows of each target."""
     logits, values, index = scores(trained.exact, targets, neighbourhood)
     counts = trained.sampler.num_candidates(targets).tolist()
     coverage = trained.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
@@ -128,7 +128,7 @@ def _looked_at(trained: TrainedModel, asked: list[Any], mode: Mode, draw: int) -
 
 
 def _order(node: Tensor, path: Tensor, attention: Tensor) -> Tensor:
-    """By attention, and where that is the same by path and node."""
+    """Order rows by attention, and where that is the same by path and node."""
     order = np.lexsort([column.cpu().numpy() for column in (node, path, -attention)])
     return torch.from_numpy(order).to(node.device)
 
@@ -141,7 +141,7 @@ class _Asked:
     log_odds: Callable[[Tensor], Tensor]
 
     def effect(self, seen: AttendedRows, group: Tensor, num_groups: int) -> Float64s:
-        """(G,) the log-odds less what they are without each group of rows."""
+        """Return (G,) log-odds less what they are without each group of rows."""
         effect = self.log_odds(seen.output[None]) - self.log_odds(seen.output_without(group, num_groups))
         return np.asarray(effect.cpu().numpy())
 
@@ -151,7 +151,7 @@ class _Asked:
 
 
 def _represented(output: Tensor) -> Tensor:
-    """h': (G, K·F''), as after the encoder."""
+    """Return h', (G, K·F''), as after the encoder."""
     return F.elu(output).flatten(1)
 
 
@@ -212,7 +212,7 @@ def _depth_names(num_steps: int) -> list[str]:
 def _parts(
     seen: AttendedRows, asked: _Asked | None, columns: list[Float64s], group: Ints, names: list[str]
 ) -> list[ExplanationPart]:
-    """Sums over the rows of each group, and what all of them do together."""
+    """Sum over the rows of each group, and measure what all of them do together."""
     sums = [np.bincount(group, column, len(names)).tolist() for column in columns]
     counts = np.bincount(group, minlength=len(names)).tolist()
     place = torch.from_numpy(group).to(seen.path.device)

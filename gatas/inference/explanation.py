@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gatas.graph.inputs import Ints
-from gatas.inference.prediction import SHOWN, html_table
+from gatas.inference.prediction import SHOWN, cut_short, html_table
 from gatas.sampling.sampler import Mode
 
 Float64s = NDArray[np.float64]
@@ -70,10 +70,13 @@ class Explanation:
         return len(self.neighbour)
 
     def __repr__(self) -> str:
-        answer = "" if self.answer is None else f" {self.answer.name!r}, {self.answer.probability:.1%}"
-        link = "" if self.other is None else f" → {self.other.target!r}"
-        rows = ", ".join(f"{self.neighbour[k]!r} ({self.path[k]}) {self.attention[k]:.1%}" for k in range(min(3, len(self))))
-        return f"Explanation({self.target!r}{link}:{answer}; {len(self):,} rows, most attended to: {rows})"
+        answer = "" if self.answer is None else f" {cut_short(repr(self.answer.name))}, {self.answer.probability:.1%}"
+        link = "" if self.other is None else f" → {cut_short(repr(self.other.target))}"
+        rows = ", ".join(
+            f"{cut_short(repr(self.neighbour[k]))} ({cut_short(self.path[k])}) {self.attention[k]:.1%}"
+            for k in range(min(3, len(self)))
+        )
+        return f"Explanation({cut_short(repr(self.target))}{link}:{answer}; {len(self):,} rows, most attended to: {rows})"
 
     def _repr_html_(self) -> str:
         columns = ("neighbour", "path", "attention", "effect")
@@ -83,33 +86,33 @@ class Explanation:
 
     @property
     def ends(self) -> tuple["Explanation", ...]:
-        """This one; of a link both."""
+        """Return this explanation; for a link, those of both ends."""
         return (self,) if self.other is None else (self, self.other)
 
     @property
     def attention(self) -> Float64s:
-        """(S,) α, the mean over heads; adds up to 1."""
+        """Return (S,) α, the mean over heads; adds up to 1."""
         return np.asarray(self.weights.mean(1))
 
     @property
     def output(self) -> Float64s:
-        """(K, F'') what the heads give to σ."""
+        """Return (K, F''), what the heads give to σ."""
         return np.asarray(self.contributions.sum(0))
 
     @property
     def share(self) -> Float64s:
-        """(S,) of the output: the part of each contribution that lies along it. Adds up to 1; below 0 it works against it."""
+        """Return (S,) shares of the output that lie along it. They add up to 1; below 0 a row works against the output."""
         return shares_of(self.contributions)
 
     @property
     def probability_without(self) -> Float64s | None:
-        """(S,) of the answer, with each row left out."""
+        """Return (S,) probabilities of the answer with each row left out."""
         if self.answer is None or self.effect is None:
             return None
         return np.asarray(1 / (1 + np.exp(self.effect - self.answer.log_odds)))
 
     def rows(self, top: int | None = None) -> list[dict[str, Any]]:
-        """Rows as data, the first `top` or all."""
+        """Return rows as data, the first `top` or all."""
         columns = {"probability": self.probability, "attention": self.attention, "share": self.share, "effect": self.effect,
                    "probability_without": self.probability_without}  # fmt: skip
         return [
@@ -125,7 +128,7 @@ class Explanation:
         ]
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
-        """All but the contributions' vectors, for JSON."""
+        """Return all but the contributions' vectors, for JSON."""
         link = {} if self.other is None else {"other": self.other.to_dict(top)}
         return {
             "target": self.target,
@@ -142,7 +145,7 @@ class Explanation:
         }
 
     def to_pyg(self) -> Any:
-        """PyG's `Explanation`: an edge for each row from its neighbour to its target, with its attention as `edge_mask`.
+        """Return PyG's `Explanation`: an edge for each row from neighbour to target, with its attention as `edge_mask`.
 
         `node_mask` has each node's attention over all its rows; path, step, P, share, effect and contribution of an edge are
         `edge_…`. `node_ids` has the id of each `node_index`, targets first, `path_names` the name of each `edge_type`.
@@ -178,7 +181,7 @@ class Explanation:
 
 
 def shares_of(contributions: Float64s) -> Float64s:
-    """(S,) ⟨contribution, output⟩ / ⟨output, output⟩ over all heads; zeros where there is no output."""
+    """Return (S,) ⟨contribution, output⟩ / ⟨output, output⟩ over all heads; zeros where there is no output."""
     output = contributions.sum(0)
     along = np.einsum("skf,kf->s", contributions, output)
     return np.asarray(along / max(float((output**2).sum()), np.finfo(np.float64).tiny))

@@ -123,7 +123,7 @@ def counted(tables: Iterable[Any], total: int, progress: ProgressCallback) -> It
 
 
 def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> None:
-    """Row groups of some thousands, however small the tables are: readers are slow with many."""
+    """Write row groups of some thousands, however small the tables are: readers are slow with many."""
     repeating = [field.name for field in schema if not pa.types.is_fixed_size_list(field.type)]
     with pq.ParquetWriter(file, schema, use_dictionary=repeating) as writer:
         waiting: list[Any] = []
@@ -144,7 +144,7 @@ def _write_csv(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> None:
 
 
 def _write_json(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> None:
-    """A list of objects, one on each line."""
+    """Write a list of objects, one on each line."""
     separator = "[\n"
     for table in tables:
         for row in table.to_pylist():
@@ -158,7 +158,7 @@ def _flat(kind: Any) -> Any:
 
 
 def _flattened(column: Any) -> Any:
-    """CSV has no lists: names are joined by semicolons."""
+    """Join the names of a list by semicolons: CSV has no lists."""
     if not pa.types.is_nested(column.type):
         return column
     return pa.array([";".join(map(str, row)) for row in column.to_pylist()], pa.string())

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from gatas.datasets import Dataset, open_dataset
 from gatas.datasets.config import NamedData
@@ -12,8 +12,10 @@ from gatas.tasks import Model
 from gatas.tasks.config import checked
 from gatas.training.config import Config, TrainingConfig
 from gatas.training.group import ALONE, Group
-from gatas.training.loop import Report, check_fits, fit_models, make_model
+from gatas.training.loop import check_fits, fit_models, make_model
+from gatas.training.progress import Report
 from gatas.training.run import Runs
+from gatas.training.settings import TrainingSettings
 
 
 def fit(
@@ -27,7 +29,7 @@ def fit(
     report: Report | None = None,
     progress: bool = False,
     group: Group = ALONE,
-    **settings: Any,
+    **settings: Unpack[TrainingSettings],
 ) -> Run:
     """Train a model; its weights are then the best by validation data.
 
@@ -46,7 +48,12 @@ def fit(
         progress: Show progress on standard error.
         group: Several processes that train together, from `gatas.scale.processes.together`; each calls this with the same
             arguments.
-        settings: The settings of `TrainingConfig`, such as `epochs`, `batch_size` and `learning_rate`.
+        settings: Those of `TrainingConfig`, all optional. People change most often: `epochs` (at most; 1000), `batch_size`
+            (100), `learning_rate` (0.001), `patience` (epochs without improvement before it stops; 100), `l2` (0), `schedule`
+            ("constant" or "cosine"), `evaluation_mode` and `evaluation_draws` (which neighbours answers look at; "sample", 1).
+
+    >>> run = gatas.fit(model, dataset, seed=0, epochs=200, learning_rate=0.01)
+    >>> run.metrics["test"]["accuracy"]
     """
     data = dataset.origin or NamedData(name=dataset.name)
     config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
@@ -59,8 +66,10 @@ def fit(
             )
         model.reset(seed)
     given: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
-    (trained,) = fit_models([model], dataset, config, [seed], **given)
-    model.remember_weights()
+    try:
+        (trained,) = fit_models([model], dataset, config, [seed], **given)
+    finally:
+        model.remember_weights()  # also those of a training that was cut short are not set by hand
     return Run.of(trained)
 
 

@@ -80,7 +80,7 @@ def _known_targets(trained: TrainedModel, node: int, kind: int) -> Ints:
 
 
 def _represented(trained: TrainedModel, nodes: Ints, draw: int, progress: ProgressCallback = lambda share: None) -> Tensor:
-    """(n, K·F'') float64 representations of nodes given by index, all at once."""
+    """Return (n, K·F'') float64 representations of nodes given by index, all at once."""
     parts = []
     for batch in trained.batches(nodes):
         parts.append(trained.exact.represent(batch, trained.mode, draw))
@@ -94,5 +94,5 @@ def _share(progress: ProgressCallback, number: int, count: int) -> ProgressCallb
 
 
 def _probabilities(trained: TrainedModel, source: Tensor, target: Tensor, kind: Tensor) -> Tensor:
-    """(n,) probabilities of links of these types."""
+    """Return (n,) probabilities of links of these types."""
     return trained.exact.apply_head(source, target).gather(1, kind[:, None]).squeeze(1).sigmoid()

@@ -18,7 +18,7 @@ from gatas.inference.trained import TrainedModel
 
 Method = Literal["exact", "hnsw"]
 LINKS = 32
-"""Of each node in HNSW's graph."""
+"""Links that each node has in HNSW's graph."""
 EFFORT = 64
 """Candidates that HNSW keeps while it searches."""
 CHECKED = 1000
@@ -33,7 +33,7 @@ class NearestIds:
     similarities: NDArray[np.float32]
 
     def table(self) -> Any:
-        """Columns `id` and `similarity`."""
+        """Return an Arrow table with the columns `id` and `similarity`."""
         return pa.table({"id": self.ids, "similarity": pa.array(self.similarities)})
 
 
@@ -53,15 +53,15 @@ class NearestNodes:
         self.directions = np.ascontiguousarray(embeddings / np.where(length > 0, length, 1), np.float32)
         self.index = self._built(method)
 
-    def nearest(self, name: Any, top: int = 10) -> NearestIds:
-        """The `top` nodes closest to one by its id; the node itself is left out."""
-        (node,) = indices_of(self.graph, name)
+    def nearest(self, node_id: Any, top: int = 10) -> NearestIds:
+        """Find the `top` nodes closest to one given by id; the node itself is left out."""
+        (node,) = indices_of(self.graph, node_id)
         similarities, found = self._search(self.index, np.array([node]), top)
         there = found[0] >= 0  # HNSW may find fewer
         return NearestIds(ids_of(self.graph, found[0][there]), similarities[0][there])
 
     def nearest_to(self, embedding: NDArray[np.float32], top: int = 10) -> NearestIds:
-        """The `top` nodes closest to a representation, such as that of a node which is not in the graph."""
+        """Find the `top` nodes closest to a representation, such as that of a node which is not in the graph."""
         direction = embedding / (float(np.linalg.norm(embedding)) or 1.0)
         asked = np.ascontiguousarray(direction[None], np.float32)
         similarities, found = self.index.search(asked, min(top, self.graph.num_nodes))
@@ -70,11 +70,11 @@ class NearestNodes:
 
     @property
     def num_checked(self) -> int:
-        """Over how many nodes recall is measured."""
+        """Return over how many nodes recall is measured."""
         return min(CHECKED, self.graph.num_nodes)
 
     def recall(self, top: int = 10) -> float:
-        """The share of the exact `top` that the index finds, over nodes evenly chosen; 1 for the exact one."""
+        """Return the share of the exact `top` that the index finds, over nodes evenly chosen; 1 for the exact one."""
         if self.method == "exact":
             return 1.0
         nodes = np.linspace(0, self.graph.num_nodes - 1, self.num_checked).astype(np.int64)
@@ -93,7 +93,7 @@ class NearestNodes:
         return index
 
     def _search(self, index: Any, nodes: Ints, top: int) -> tuple[NDArray[np.float32], Ints]:
-        """(n, top) similarities and nodes; one more is asked for, as a node is its own closest."""
+        """Return (n, top) similarities and nodes; one more is asked for, as a node is its own closest."""
         top = min(top, self.graph.num_nodes - 1)
         similarities, found = index.search(self.directions[nodes], top + 1)
         others = found != nodes[:, None]
@@ -103,7 +103,7 @@ class NearestNodes:
 
 
 def read_embeddings(path: str | Path, trained: TrainedModel) -> NDArray[np.float32]:
-    """Embeddings of all nodes from a Parquet file that `write_embeddings` wrote with this very model."""
+    """Read the embeddings of all nodes from a Parquet file that `write_embeddings` wrote with this very model."""
     path = Path(path)
     try:
         table = pq.read_table(path, columns=["id", "embedding"])
@@ -124,7 +124,7 @@ def read_embeddings(path: str | Path, trained: TrainedModel) -> NDArray[np.float
 
 
 def faiss_or_refuse() -> Any:
-    """The library, or how to get it."""
+    """Return the library, or say how to get it."""
     try:
         import faiss
     except ImportError:

@@ -132,7 +132,7 @@ def _embeddings(trained: TrainedModel, exact: ExactEncoder, num_nodes: int, rule
 
 
 def _mean_of_old(neighbourhood: Neighbourhood, learned: Tensor) -> Tensor:
-    """(B, R) means over the neighbours that the model knows, weighted by P; zeros where there are none."""
+    """Return (B, R) means over the neighbours that the model knows, weighted by P; zeros where there are none."""
     share = neighbourhood.log_probability.detach().exp() * (neighbourhood.node < len(learned))  # (B, S)
     share = share / share.sum(1, keepdim=True).clamp_min(torch.finfo(share.dtype).tiny)
     return torch.einsum("bs,bsr->br", share, learned[neighbourhood.node.clamp_max(len(learned) - 1)])

@@ -70,7 +70,7 @@ def save_pictures(explanation: Explanation, folder: Path, top: int = 24) -> list
 
 
 def file_name(explanation: Explanation) -> str:
-    """`node-ana`, or `link-ana-likes-bo`; letters that files may not have are replaced, and a number tells such ids apart."""
+    """Return `node-ana` or `link-ana-likes-bo`; letters that files may not have are replaced, and a number tells ids apart."""
     ends, answer = explanation.ends, explanation.answer
     parts = (
         ["node", ends[0].target] if len(ends) == 1 or answer is None else ["link", ends[0].target, answer.name, ends[1].target]
@@ -81,7 +81,7 @@ def file_name(explanation: Explanation) -> str:
 
 
 def heading(explanation: Explanation) -> str:
-    """`42: “1”, 93.1 %`, or `ana – likes → bo: 88.0 %`."""
+    """Return `42: “1”, 93.1 %`, or `ana – likes → bo: 88.0 %`."""
     ends, answer = explanation.ends, explanation.answer
     names = [readable(end.target) for end in ends]
     if answer is None:
@@ -91,18 +91,18 @@ def heading(explanation: Explanation) -> str:
 
 
 def readable(name: int | str) -> str:
-    """An id on one line, not too long."""
+    """Return an id on one line, not too long."""
     text = " ".join("".join(letter if letter.isprintable() else " " for letter in str(name)).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _shown(explanation: Explanation, top: int) -> list[int]:
-    """Rows that are drawn as lines; that of the target itself is drawn around it."""
+    """Return the rows that are drawn as lines; that of the target itself is drawn around it."""
     return [row for row in range(min(top, len(explanation))) if explanation.step[row] > 0]
 
 
 def _colours(ends: tuple[Explanation, ...], top: int) -> dict[str, str]:
-    """One for each path that is shown, those with the most attention at either end first; the rest have one in common."""
+    """Choose a colour for each path that is shown, the most attended to first; the rest have one in common."""
     most: dict[str, float] = {}
     for end in ends:
         attention = {part.name: part.attention for part in end.paths}
@@ -113,7 +113,7 @@ def _colours(ends: tuple[Explanation, ...], top: int) -> dict[str, str]:
 
 
 def _placed(explanation: Explanation, top: int, colours: dict[str, str]) -> list[Spot]:
-    """Every neighbour has an angle of its own, so that neither lines nor labels meet; those of a path stand together."""
+    """Give every neighbour an angle of its own, so that neither lines nor labels meet; those of a path stand together."""
     rows: dict[int | str, list[int]] = {}
     for row in _shown(explanation, top):
         rows.setdefault(explanation.neighbour[row], []).append(row)
@@ -171,7 +171,7 @@ def _draw_spot(axes: Any, end: Explanation, spot: Spot, colours: dict[str, str],
 
 
 def _label(axes: Any, spot: Spot, name: int | str, targets: set[int | str]) -> None:
-    """Along the line, beyond its end; the other end of a link in bold."""
+    """Write a label along the line, beyond its end; the other end of a link in bold."""
     x, y = spot.position
     turned, out = np.degrees(spot.angle) % 360, (spot.step + 0.11) / spot.step
     left = 90 < turned < 270
@@ -181,7 +181,7 @@ def _label(axes: Any, spot: Spot, name: int | str, targets: set[int | str]) -> N
 
 
 def _handles(explanation: Explanation, colours: dict[str, str]) -> list[Line2D]:
-    """What colours, widths and dots mean."""
+    """Make a legend of what colours, widths and dots mean."""
     handles = [Line2D([], [], color=SELF, linewidth=3, label=_share_label("itself", explanation, "itself"))]
     handles += [
         Line2D([], [], color=colour, linewidth=3, label=_share_label(path, explanation, path))
@@ -205,6 +205,6 @@ def _handles(explanation: Explanation, colours: dict[str, str]) -> list[Line2D]:
 
 
 def _share_label(name: str, explanation: Explanation, part: str) -> str:
-    """With the attention of each end."""
+    """Return the label of a path with the attention of each end."""
     found = [sum(own.attention for own in (*end.paths, *end.depths[:1]) if own.name == part) for end in explanation.ends]
     return f"{name}  {' / '.join(f'{100 * share:.0f} %' for share in found)}"

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 SHOWN = 10
 """Rows that a notebook shows."""
+SHORT = 20
+"""Characters of an id or a name in a `repr`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,7 +28,7 @@ class Prediction:
 
     @property
     def labels(self) -> list[Any]:
-        """The likeliest class of each node; with multiple labels, a list of those that are likelier than not."""
+        """Return the likeliest class of each node; with multiple labels, a list of those that are likelier than not."""
         if not self.multi_label:
             return [self.names[place] for place in self.probabilities.argmax(1)]
         return [[self.names[place] for place in np.flatnonzero(row > 0.5)] for row in self.probabilities]
@@ -39,7 +41,8 @@ class Prediction:
         return pa.table({**columns, **chances})
 
     def __repr__(self) -> str:
-        few = ", ".join(f"{one!r}: {label!r}" for one, label in zip(self.ids[:3].to_pylist(), self.labels[:3], strict=True))
+        rows = zip(self.ids[:3].to_pylist(), self.labels[:3], strict=True)
+        few = ", ".join(f"{cut_short(repr(one))}: {cut_short(repr(label))}" for one, label in rows)
         return f"Prediction({len(self):,} nodes, {len(self.names)} classes; {few}{' …' if len(self) > 3 else ''})"
 
     def _repr_html_(self) -> str:
@@ -66,11 +69,21 @@ class LinkPrediction:
 
     def __repr__(self) -> str:
         rows = self.table().slice(0, 3).to_pylist()
-        few = ", ".join(f"{row['source']!r} {row['type']} {row['target']!r}: {row['probability']:.3f}" for row in rows)
+        few = ", ".join(
+            f"{cut_short(repr(row['source']))} {cut_short(row['type'])} {cut_short(repr(row['target']))}: "
+            f"{row['probability']:.3f}"
+            for row in rows
+        )
         return f"LinkPrediction({len(self):,} links; {few}{' …' if len(self) > 3 else ''})"
 
     def _repr_html_(self) -> str:
         return html_table(self.table().slice(0, SHOWN), len(self))
+
+
+def cut_short(text: str) -> str:
+    """Return the beginning of a text that is too long to be shown whole, on one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
 def html_table(table: Any, total: int) -> str:
@@ -82,6 +95,8 @@ def html_table(table: Any, total: int) -> str:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, float):
         return f"{value:.4f}"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

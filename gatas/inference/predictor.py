@@ -1,5 +1,6 @@
 """`Predictor`: a trained model over a graph, the one thing that embeds, predicts, ranks, explains and takes new nodes."""
 
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of, indices_of, types_of
 from gatas.inference.links import rank_targets, score_pairs
 from gatas.inference.new_nodes import EmbeddingRule, extended
-from gatas.inference.prediction import LinkPrediction, Prediction
+from gatas.inference.prediction import LinkPrediction, Prediction, cut_short
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
 from gatas.sampling.sampler import Mode
@@ -39,7 +40,23 @@ class Predictor(TrainedModel):
     """
 
     def __repr__(self) -> str:
-        return f"Predictor({self.task}: {', '.join(self.names[:5])}{' …' if len(self.names) > 5 else ''}; {self.graph!r})"
+        names = f"{', '.join(cut_short(name) for name in self.names[:5])}{' …' if len(self.names) > 5 else ''}"
+        return f"Predictor({self.task}: {names}; {self._graph_in_words()})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "data": self.dataset.name,
+            "task": self.task,
+            "predicted": ", ".join(self.names[:20]) + (" …" if len(self.names) > 20 else ""),
+            "graph": self._graph_in_words(),
+            "neighbours": self.mode if len(self.draws) == 1 else f"{self.mode}, mean of {len(self.draws)} draws",
+        }
+        cells = (f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
+        return f"<table><caption>Predictor</caption>{''.join(cells)}</table>"
+
+    def _graph_in_words(self) -> str:
+        new = f"{len(self.new_indices):,} of them new, " if len(self.new_indices) else ""
+        return f"{self.graph.num_nodes:,} nodes, {new}{self.graph.num_edges:,} edges"
 
     def to(self, device: str | torch.device) -> "Predictor":
         """Move the model to a device."""
@@ -62,20 +79,25 @@ class Predictor(TrainedModel):
         return self
 
     def embed(self, ids: Any, *, batch_size: int | None = None) -> NDArray[np.float32]:
-        """(n, K·F'') representations of nodes given by id."""
+        """Return (n, K·F'') representations of nodes given by id.
+
+        Args:
+            ids: A list, an array, a column, or a single id.
+            batch_size: Nodes at a time; changes memory and speed, not the vectors.
+        """
         return self.embed_indices(indices_of(self.graph, ids), batch_size)
 
     def embed_all(self, *, progress: ProgressCallback = silent) -> NDArray[np.float32]:
-        """(N, K·F'') representations of all nodes, in node order."""
+        """Return (N, K·F'') representations of all nodes, in node order."""
         return self.embed_indices(np.arange(self.graph.num_nodes), progress=progress)
 
     def predict(self, ids: Any, *, batch_size: int | None = None) -> Prediction:
-        """Classes of nodes given by id, with their probabilities."""
+        """Predict the classes of nodes given by id, with their probabilities."""
         self.check_classifies()
         return self.predict_indices(indices_of(self.graph, ids), batch_size)
 
     def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
-        """(n,) probabilities of links between nodes given by id; one type for all, or one for each."""
+        """Return (n,) probabilities of links between nodes given by id; one type for all, or one for each."""
         return self.score_links(sources, edge_types, targets).probabilities
 
     def score_links(
@@ -145,13 +167,13 @@ class Predictor(TrainedModel):
         return Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
 
     def embed_new(self, features: Any, edges: Any, **settings: Any) -> NDArray[np.float32]:
-        """(n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""
+        """Return (n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""
         predictor = self.with_new_nodes(features, edges, **settings)
         return predictor.embed_indices(predictor.new_indices)
 
     @property
     def new_ids(self) -> list[Any]:
-        """Ids of new nodes."""
+        """Return the ids of new nodes."""
         return list(ids_of(self.graph, self.new_indices).to_pylist())
 
     def write_embeddings(

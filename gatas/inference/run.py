@@ -13,7 +13,7 @@ class Run(TrainedRun):
 
     @cached_property
     def predictor(self) -> Predictor:
-        """Answers with the model's best weights, looking at neighbours as in its evaluation."""
+        """Return a predictor with the model's best weights, which looks at neighbours as in its evaluation."""
         training = self.config.training
         return Predictor(self.model, self.dataset, mode=training.evaluation_mode, draws=training.evaluation_draws)
 

@@ -62,12 +62,12 @@ class TrainedModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is told apart: classes of nodes, or types of link."""
+        """Return the names of what is told apart: classes of nodes, or types of link."""
         return self.dataset.names
 
     @property
     def task(self) -> str:
-        """What is predicted, in words."""
+        """Return what is predicted, in words."""
         return self.dataset.task
 
     @property
@@ -76,12 +76,12 @@ class TrainedModel:
 
     @property
     def embedding_size(self) -> int:
-        """Width of a representation: K·F''."""
+        """Return the width of a representation, K·F''."""
         return self.exact.size
 
     @property
     def num_features(self) -> int:
-        """Features that a new node must bring."""
+        """Return how many features a new node must bring."""
         return self.dataset.nodes.num_features
 
     @property
@@ -94,7 +94,7 @@ class TrainedModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all that answers depend on: graph, features, settings and weights."""
+        """Return a hash of all that answers depend on: graph, features, settings and weights."""
         model, mode = self.model, f"{self.mode} {len(self.draws)}"
         digest = RunningChecksum()
         digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
@@ -109,7 +109,7 @@ class TrainedModel:
     def embed_indices(
         self, nodes: Ints, batch_size: int | None = None, progress: ProgressCallback = silent
     ) -> NDArray[np.float32]:
-        """(n, K·F'') representations of nodes given by index."""
+        """Return (n, K·F'') representations of nodes given by index."""
         found, done = [np.empty((0, self.embedding_size), np.float32)], 0
         for batch in self.batches(nodes, batch_size):
             mean = torch.stack([self.exact.represent(batch, self.mode, draw) for draw in self.draws]).mean(0)
@@ -119,7 +119,7 @@ class TrainedModel:
         return np.concatenate(found)
 
     def predict_indices(self, nodes: Ints, batch_size: int | None = None) -> Prediction:
-        """Classes of nodes given by index, with their probabilities."""
+        """Predict the classes of nodes given by index, with their probabilities."""
         multi_label, found = self.dataset.node_targets.multi_label, [np.empty((0, len(self.names)), np.float32)]
         for batch in self.batches(nodes, batch_size):
             seen = (self.exact.represent(batch, self.mode, draw) for draw in self.draws)
@@ -130,7 +130,7 @@ class TrainedModel:
 
     @property
     def new_indices(self) -> Ints:
-        """Indices of new nodes, which follow those of the nodes trained on."""
+        """Return the indices of new nodes, which follow those of the nodes trained on."""
         return np.arange(self.dataset.graph.num_nodes, self.graph.num_nodes)
 
     def batches(self, nodes: Ints, batch_size: int | None = None) -> Iterator[Ints]:

@@ -50,12 +50,12 @@ class AnswersTask:
 
     @property
     def data(self) -> Path:
-        """The store of the run's data, which workers map."""
+        """Return the store of the run's data, which workers map."""
         return Path(self.run, DATA)
 
     @property
     def whole_batch(self) -> int:
-        """Parts are of so many nodes, or several times that many: the batches of one process."""
+        """Return the number of nodes that parts have, or have several times: the batches of one process."""
         return self.batch_size or batch_size_on(self.device)
 
     def identity(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def open_engine(
     gpus_per_worker: float = 0.0,
     ray_address: str | None = None,
 ) -> AbstractContextManager[Engine]:
-    """An engine, for a `with` statement: what it started has ended when that is left, whichever way.
+    """Return an engine for a `with` statement: what it started has ended when that is left, whichever way.
 
     `threads` are those of each worker; if not given they share the cores, but on Ray, where each has one.
     """
@@ -75,8 +75,8 @@ class Serial(AbstractContextManager["Serial"]):
 
 
 @dataclass
-class Seat:
-    """A worker's place: its process, once there is one, and the last call it was given."""
+class WorkerSlot:
+    """A slot for one worker: its process, once there is one, and the last call it was given."""
 
     number: int
     executor: ProcessPoolExecutor | None = None
@@ -102,41 +102,41 @@ class Pool(AbstractContextManager["Pool"]):
     def __init__(self, num_workers: int, threads: int, gpus_per_worker: float = 0.0) -> None:
         self.num_workers, self.threads = num_workers, threads
         self.gpus = shared_gpus(num_workers, gpus_per_worker)
-        self.seats = [Seat(number) for number in range(num_workers)]
+        self.slots = [WorkerSlot(number) for number in range(num_workers)]
 
     def __enter__(self) -> "Pool":
         self.far_end, self.lifeline = multiprocessing.Pipe(duplex=False)
         return self
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """There must be a free worker."""
-        seat = next(seat for seat in self.seats if seat.free)
-        if seat.broken and seat.executor is not None:
-            seat.executor.shutdown()
-            seat.executor = None
-        if seat.executor is None:
-            seat.executor = ProcessPoolExecutor(
+        """Hand a call to a free worker; there must be one."""
+        slot = next(slot for slot in self.slots if slot.free)
+        if slot.broken and slot.executor is not None:
+            slot.executor.shutdown()
+            slot.executor = None
+        if slot.executor is None:
+            slot.executor = ProcessPoolExecutor(
                 1,
                 multiprocessing.get_context("spawn"),
                 initializer=begin_work,
-                initargs=(self.far_end, self.gpus[seat.number] if self.gpus else None),
+                initargs=(self.far_end, self.gpus[slot.number] if self.gpus else None),
             )
         with interrupts_held():  # workers inherit it: a Ctrl-C on the terminal is for this process alone
-            seat.future = seat.executor.submit(function, *arguments)
-        return seat.future
+            slot.future = slot.executor.submit(function, *arguments)
+        return slot.future
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is not None:
             self.lifeline.close()
-        for seat in self.seats:
-            if seat.executor is not None:
-                seat.executor.shutdown(cancel_futures=True)
+        for slot in self.slots:
+            if slot.executor is not None:
+                slot.executor.shutdown(cancel_futures=True)
         self.lifeline.close()
         self.far_end.close()
 
 
 def begin_work(far_end: Connection, gpu: str | None) -> None:
-    """In a new process: see one GPU, if any was asked for, and end when the driver does."""
+    """Begin a new process: it sees one GPU, if any was asked for, and ends when the driver does."""
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu  # before torch looks
     threading.Thread(target=_end_with_driver, args=(far_end,), daemon=True).start()
@@ -149,7 +149,7 @@ def _end_with_driver(far_end: Connection) -> None:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """SIGINT waits until the end of this, and for processes that are started in it for ever."""
+    """Hold SIGINT back until the end of this block, and for ever in processes that are started in it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -158,7 +158,7 @@ def interrupts_held() -> Iterator[None]:
 
 
 def shared_gpus(num_workers: int, gpus_per_worker: float) -> list[str]:
-    """The GPU that each worker sees; none if none were asked for."""
+    """Return the GPU that each worker sees; none if none were asked for."""
     if not gpus_per_worker:
         return []
     if gpus_per_worker > 1:

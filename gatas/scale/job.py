@@ -30,7 +30,7 @@ from gatas.scale.parts import Part, PartOutcome, attempt, equal_work, read_part,
 from gatas.scale.progress import JobProgressCallback, JobProgressCounter
 
 FORMAT = 1
-"""Of plans and parts: those of another are never mixed in."""
+"""The format of plans and parts: those of another are never mixed in."""
 ATTEMPTS = 3
 PART_BYTES = 512 << 20
 PART_SECONDS = 60
@@ -58,16 +58,16 @@ class JobTask(Protocol):
 
     @property
     def data(self) -> Path:
-        """The store of the graph that all parts are computed from."""
+        """Return the store of the graph that all parts are computed from."""
 
     def identity(self) -> dict[str, Any]:
-        """All that parts depend on, without places."""
+        """Return all that parts depend on, without paths."""
 
     def outline(self, scratch: Path) -> Outline:
-        """In a worker, once; what is large lies in files of the scratch folder."""
+        """Estimate the work, once, in a worker; what is large lies in files of the scratch folder."""
 
     def arrays(self, job: "Job", part: Part, threads: int) -> NamedArrays:
-        """In a worker: a part, as a function of the job and the range."""
+        """Compute a part in a worker, as a function of the job and the range."""
 
     def assemble(self, job: "Job", out: Path, overwrite: bool) -> dict[str, Any]:
         """Write the whole, a piece at a time, from parts in their order; says what was written."""
@@ -88,7 +88,7 @@ class Job:
 
     @property
     def stores(self) -> Iterator[Store]:
-        """Of all parts, in their order, one after another: a process may not open all files at once."""
+        """Give the stores of all parts, one after another: a process may not open all files at once."""
         return (self.read(part) for part in self.parts)
 
     def read(self, part: Part, *, verify: bool = False) -> Store:
@@ -133,7 +133,7 @@ def run_job(
 def open_job(
     task: JobTask, folder: Path, engine: Engine, num_parts: int | None = None, attempts: int = ATTEMPTS, out: Path | None = None
 ) -> Job:
-    """The job that is in a folder, verified with its graph, and of this very task; or a new one, planned by a worker."""
+    """Open the job in a folder, verified with its graph, if it is of this very task; or have a worker plan a new one."""
     key = key_of(task.identity())
     if not folder.joinpath("plan").exists():
         for _ in range(attempts):  # workers die of many causes
@@ -164,7 +164,7 @@ def key_of(identity: dict[str, Any]) -> str:
 
 
 def read_plan(folder: Path) -> Store:
-    """Every byte of it is checked, and of the job's own graph: all parts rest on them."""
+    """Read a plan and check every byte of it and of the job's own graph: all parts rest on them."""
     try:
         if folder.joinpath("graph").exists():
             open_store(folder / "graph", KINDS, verify=True)
@@ -215,7 +215,7 @@ def _write_plan(task: JobTask, folder: Path, out: Path | None, num_parts: int | 
 
 
 def do_part(job_folder: Path, task: JobTask, key: str, part: Part, threads: int) -> int:
-    """In a worker."""
+    """Compute a part and write it, in a worker."""
     job = Job(job_folder, task, key, open_store(job_folder / "plan", "plan"))
     if job.has(part):
         return 0
@@ -223,7 +223,7 @@ def do_part(job_folder: Path, task: JobTask, key: str, part: Part, threads: int)
 
 
 def outcome_of(future: Future[PartOutcome]) -> PartOutcome:
-    """What a call gave; if its worker died, that."""
+    """Return what a call gave, or that its worker died."""
     error = future.exception()
     if error is None:
         return future.result()
@@ -291,7 +291,7 @@ def shared(folder: Path) -> Iterator[Callable[[], bool]]:
 
 
 def _acquired(acquire: Callable[[], None]) -> bool:
-    """Whether a lock could be had: another driver may have it, or the disk know no locks."""
+    """Return whether a lock could be had: another driver may have it, or the disk know no locks."""
     try:
         acquire()
     except OSError:

@@ -39,7 +39,7 @@ class PartOutcome:
 
 
 def equal_work(work: NDArray[Any], num_parts: int, multiple: int) -> Ints:
-    """Cuts between `num_parts` ranges of about equal work, or fewer, at multiples of a number of nodes."""
+    """Return the cuts between `num_parts` ranges of about equal work, or fewer, at multiples of a number of nodes."""
     blocks = np.add.reduceat(np.asarray(work, np.float64), np.arange(0, len(work), multiple))
     done = np.cumsum(blocks)
     wanted = np.linspace(0, done[-1], min(num_parts, len(blocks)) + 1)[1:-1]
@@ -69,7 +69,7 @@ def read_part(folder: Path, key: str, part: Part, *, verify: bool = False) -> St
 
 
 def attempt(function: Callable[..., int], *arguments: Any) -> PartOutcome:
-    """Call, where workers are; whatever is raised comes back as words, with its traceback."""
+    """Call a function in a worker; whatever is raised comes back as words, with its traceback."""
     try:
         return PartOutcome(num_bytes=function(*arguments))
     except Exception as error:  # all that calls may raise: the job counts and records it

@@ -30,7 +30,7 @@ GIVEN_UP = "gatas/given up"
 
 @contextmanager
 def together(device: str = "auto", timeout: float = 600.0) -> Iterator[Group]:
-    """All processes that torchrun started, or this one alone. What ends one of them ends all, and one of them says why.
+    """Give the group of all processes that torchrun started, or this one alone. What ends one of them ends all; one says why.
 
     A process that does not answer for `timeout` seconds is lost.
 
@@ -62,7 +62,7 @@ class Processes(Group):
         self.launch, self.store = connected(self.size, timedelta(seconds=timeout), self.keeps_notes)
 
     def join(self, device: str) -> None:
-        """Meet the others."""
+        """Join the group of processes."""
         if self.launch.check([GIVEN_UP]):
             raise SystemExit(1)  # torchrun starts again what had been told to be in vain
         check_restarts()
@@ -78,26 +78,26 @@ class Processes(Group):
         own = found if len(found) == each else torch.cat([found, found.new_zeros(each - len(found), *found.shape[1:])])
         return torch.stack(self._gathered(own), dim=1).flatten(0, 1)[:count]
 
-    def added(self, tensor: Tensor) -> Tensor:
+    def all_reduce_sum(self, tensor: Tensor) -> Tensor:
         with self._asking():
             dist.all_reduce(tensor)
         return tensor
 
-    def united(self, rows: Tensor) -> Tensor:
+    def union_rows(self, rows: Tensor) -> Tensor:
         counts = self._gathered(torch.tensor([len(rows)], device=rows.device))
         longest = int(torch.cat(counts).max())
         filled = torch.cat([rows, rows.new_full((longest - len(rows),), -1)])
         found = torch.unique(torch.cat(self._gathered(filled)))
-        united: Tensor = found[found >= 0]
-        return united
+        union: Tensor = found[found >= 0]
+        return union
 
-    def largest(self, number: int) -> int:
+    def all_reduce_max(self, number: int) -> int:
         found = torch.tensor(number)
         with self._asking():
             dist.all_reduce(found, dist.ReduceOp.MAX)
         return int(found)
 
-    def told(self, content: T) -> T:
+    def broadcast(self, content: T) -> T:
         said: list[Any] = [content if self.first else None]
         with self._asking():
             dist.broadcast_object_list(said, device=torch.device("cpu"))
@@ -109,7 +109,7 @@ class Processes(Group):
                 dist.broadcast(tensor, 0)
 
     def wait(self) -> None:
-        self.largest(0)
+        self.all_reduce_max(0)
 
     def _gathered(self, tensor: Tensor) -> list[Tensor]:
         found = [torch.empty_like(tensor) for _ in range(self.size)]
@@ -135,7 +135,7 @@ class Processes(Group):
         return f"{what}. Start again to go on from the last checkpoint; torchrun --max-restarts does so by itself."
 
     def _missing(self) -> list[int]:
-        """Who does not say that it is well."""
+        """Return the ranks that do not answer."""
         try:
             self.store.set(f"well/{self.rank}", "")
             sleep(SECONDS_TO_ANSWER)
@@ -145,7 +145,7 @@ class Processes(Group):
 
     @contextmanager
     def failing_together(self) -> Iterator[None]:
-        """The first that fails speaks; the others end in silence. What was the user's to mend is not tried again."""
+        """Have the first that fails speak, and the others end in silence. What is the user's to mend is not tried again."""
         try:
             yield
         except BaseException as error:
@@ -169,7 +169,7 @@ class Processes(Group):
             self.launch.set(GIVEN_UP, "")
 
     def _let_others_know(self) -> None:
-        """Where notes are kept by this process, and not by torchrun, stay until the others have read them."""
+        """Stay until the others have read the notes, where these are kept by this process and not by torchrun."""
         if not self.keeps_notes:
             return
         with suppress(RuntimeError):
@@ -181,7 +181,7 @@ class Processes(Group):
 
 
 def connected(size: int, timeout: timedelta, keeps_notes: bool) -> tuple[Any, Any]:
-    """What processes can leave notes in: those of one launch, and those of one attempt in it.
+    """Return two stores that processes share: one for a launch, and one for an attempt in it.
 
     Torchrun keeps one store for all attempts, in which those of torch 2.13 find addresses of the dead (pytorch#135712). So
     each attempt has names of its own; but torchrun counts attempts for each machine alone (pytorch#108158).

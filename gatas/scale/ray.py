@@ -12,7 +12,7 @@ from gatas.errors import ConfigError, JobError
 from gatas.ops.threads import available_threads
 
 OBJECT_STORE_BYTES = 100 << 20
-"""Of a local Ray: parts are files, and what calls give is small."""
+"""Memory of a local Ray's object store: parts are files, and what calls return is small."""
 
 
 class Ray(AbstractContextManager["Ray"]):
@@ -58,7 +58,7 @@ class Ray(AbstractContextManager["Ray"]):
             raise JobError(f"Ray could not be reached {where}: {_first_line(error)}") from error
 
     def _room(self) -> int:
-        """Workers that the cluster has processors and GPUs for."""
+        """Return how many workers the cluster has processors and GPUs for."""
         there = self.ray.cluster_resources()
         rooms = [there.get("CPU", 0) / self.threads]
         if self.gpus_per_worker:

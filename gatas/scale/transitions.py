@@ -22,7 +22,7 @@ from gatas.transitions.prepared import Prepared, prepared
 from gatas.transitions.table import COLUMNS, SHARD_ENTRIES, parameters_of, shard_column
 
 WALK_SECONDS, ENTRY_SECONDS = 2.2e-8, 4e-7
-"""Of a processor, about, for one walk and for one entry that is kept: measured in docs/scale.md."""
+"""Processor seconds, about, for one walk and for one entry that is kept: measured in docs/scale.md."""
 PIECE = 1 << 22
 """Entries that are copied at a time."""
 
@@ -93,7 +93,7 @@ class TransitionsTask:
 
 
 def row_seconds(source: OnDemand) -> NDArray[np.float64]:
-    """What each node's row takes to make, about."""
+    """Estimate the seconds that each node's row takes to make."""
     seconds = np.full(source.setting.num_nodes, ENTRY_SECONDS)
     for walks, cap in zip(source.walks, source.builder.caps, strict=True):
         seconds += WALK_SECONDS * walks + ENTRY_SECONDS * np.minimum(walks, cap)
@@ -101,7 +101,7 @@ def row_seconds(source: OnDemand) -> NDArray[np.float64]:
 
 
 def num_bytes(source: OnDemand) -> float:
-    """Of the table, at most."""
+    """Return the largest size that the table can have, in bytes."""
     setting, entries = source.setting, 0.0
     for walks, cap in zip(source.walks, source.builder.caps, strict=True):
         entries += float(np.minimum(walks, cap).sum())
@@ -110,7 +110,7 @@ def num_bytes(source: OnDemand) -> float:
 
 @lru_cache(maxsize=1)
 def _opened(graph: Path, folder: Path, key: str, threads: int) -> tuple[Graph, Prepared]:
-    """What all parts share, mapped once in a process."""
+    """Open what all parts share, mapped once in a process."""
     opened = Graph.open(graph)
     return opened, Prepared(opened, open_store(folder / "plan", "plan"), threads)
 
@@ -131,7 +131,7 @@ class Piece:
 
 
 def shards_of(job: Job, num_steps: int, shard_entries: int) -> list[list[Piece]]:
-    """Where shards begin and end: as in a table that is saved whole, whatever the parts are."""
+    """Cut shards as in a table that is saved whole, whatever the parts are."""
     shards: list[list[Piece]] = [[]]
     room = shard_entries
     for part in job.parts:
@@ -151,7 +151,7 @@ def shards_of(job: Job, num_steps: int, shard_entries: int) -> list[list[Piece]]
 
 
 def streamed(job: Job, shard: list[Piece], column: str, num_steps: int) -> Streamed:
-    """A shard's column, as it is copied from the parts."""
+    """Return a shard's column, as it is copied from the parts."""
     num_rows, num_entries = sum(piece.last_row - piece.first_row for piece in shard), sum(piece.num_entries for piece in shard)
     dtype = job.read(shard[0].part).array(column).dtype
     shape = {"indptr": (num_rows * (num_steps + 1) + 1,), "dropped_mass": (num_rows, num_steps + 1)}.get(column, (num_entries,))

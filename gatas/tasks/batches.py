@@ -22,7 +22,7 @@ class Batches:
 
     @property
     def sizes(self) -> list[int]:
-        """How many rows of each batch are meant, of models side by side the most; the others come last."""
+        """Count the rows of each batch that are not filling, which come first; of models side by side, the most."""
         meant = (self.columns["weight"] > 0).sum(-1).reshape(len(self), -1)
         return [int(size) for size in meant.max(1)]
 
@@ -31,12 +31,12 @@ class Batches:
 
 
 def generator_of(seed: int, *names: int) -> np.random.Generator:
-    """What an order or a choice is drawn from: a function of the seed and of what it is for."""
+    """Return a generator that is a function of the seed and of what is drawn from it."""
     return np.random.default_rng([seed % 2**64, *names])
 
 
 def cut(rows: Ints, batch_size: int, groups: NDArray[Any] | None = None) -> list[Ints]:
-    """Rows in their order, `batch_size` at a time; with `groups` no batch holds rows of two."""
+    """Cut rows into batches of `batch_size`, in their order; with `groups` no batch holds rows of two."""
     if groups is None:
         return [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
     return [batch for group in np.unique(groups[rows]) for batch in cut(rows[groups[rows] == group], batch_size)]
@@ -54,6 +54,6 @@ def fill(batches: list[Ints], columns: Columns, batch_size: int | None = None) -
 
 
 def stacked(several: list[Batches]) -> Batches:
-    """The batches of several models side by side: (num_batches, M, batch_size)."""
+    """Put the batches of several models side by side: (num_batches, M, batch_size)."""
     names = several[0].columns
     return Batches({name: np.stack([one.columns[name] for one in several], axis=1) for name in names}, several[0].place)

@@ -22,7 +22,7 @@ StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
 
 
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
-    """Sizes and switches of a model; the letters are the paper's."""
+    """Sizes and switches of a model; letters are those of the paper."""
 
     num_steps: int = Field(3, ge=1, description="C: the longest path considered")
     sample_size: int = Field(100, ge=1, description="S: neighbours drawn for each target")

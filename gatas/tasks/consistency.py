@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Consistency:
-    """`weight` of the pull beside the loss, how many `draws`, on how many `nodes` without labels per step, how sharp."""
+    """How strongly draws are pulled together (`weight`), how many there are, on how many unlabelled nodes, and how sharp."""
 
     weight: float
     draws: int
@@ -19,7 +19,10 @@ class Consistency:
     temperature: float
 
     def loss(self, logits: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
-        """Of (R, B, classes) logits: the mean squared distance to the sharpened mean; `whole` as in `NodeTask.loss`."""
+        """Return the mean squared distance of (R, B, classes) logits to their sharpened mean.
+
+        Where the nodes are a part of a batch, `whole` has the weights of all of it.
+        """
         chance = logits.softmax(-1)
         sharp = chance.detach().mean(0).pow(1 / self.temperature)
         sharp = sharp / sharp.sum(-1, keepdim=True)

@@ -25,14 +25,14 @@ class Learnable(nn.Module):
         raise NotImplementedError
 
     def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
-        """Told of the next batch while the present one is at work, to get ready for it in the background."""
+        """Get ready for the next batch in the background, while the present one is at work."""
 
     def l2_share(self, name: str) -> float:
-        """How much of λ a parameter gets."""
+        """Return the share of λ that a parameter gets."""
         return 1.0
 
     def penalty(self) -> Tensor | None:
-        """What a step adds to the loss of what `forward` has just returned, if anything."""
+        """Return what a step adds to the loss of what `forward` has just returned, if anything."""
         return None
 
     def prepare(self, precision: str, *, sparse: bool = False) -> None:
@@ -40,13 +40,13 @@ class Learnable(nn.Module):
 
     @property
     def num_embeddings(self) -> int:
-        """How many nodes have a learned embedding."""
+        """Count the nodes that have a learned embedding."""
         return 0
 
     def evaluation_batch(self, device: torch.device) -> int:
-        """How many targets one batch of an evaluation has; all of them, if a model looks at all nodes anyway."""
+        """Return how many targets one batch of an evaluation has; all of them, if a model looks at all nodes anyway."""
         return 1 << 30
 
     def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
-        """(…, C + 1) depth coefficients of such weights, where a model has any."""
+        """Return the (…, C + 1) depth coefficients that weights give, where a model has any."""
         return None

@@ -1,7 +1,7 @@
 """Typed link prediction: is there a link of this type between these two nodes?"""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ from gatas.tasks.batches import Batches, cut, fill, generator_of
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.metrics import gatne_protocol, mean_logit, paper_protocol
 from gatas.tasks.model import Model
+from gatas.tasks.settings import ModelSettings
+from gatas.transitions import TransitionSource
 
 Negatives = Literal["once", "each epoch"]
 GATNE_TYPES = {"twitter": ("1",)}
@@ -28,7 +30,18 @@ GATNE_TYPES = {"twitter": ("1",)}
 
 
 class LinkPredictor(Model):
-    """Whether there are typed links between nodes.
+    """Predicts whether there are typed links between nodes.
+
+    Args:
+        dataset: The data that it is made for.
+        transitions: Transition probabilities, where they exist already; computed if left out.
+        seed: Weights are a function of it.
+        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3),
+            `sample_size` (S, neighbours drawn for each target; 100), `num_heads` (K; 8), `head_size` (F''; 50),
+            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` and `input_noise` (0),
+            `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
+            and `max_degree` (what is kept of the neighbourhoods of large graphs; all), `pair_hidden_size`
+            (layers that score a link; 256).
 
     >>> model = LinkPredictor(dataset, num_steps=2)
     >>> run = gatas.fit(model, dataset, seed=0)
@@ -36,8 +49,15 @@ class LinkPredictor(Model):
 
     asked_of_path: Tensor
 
-    def __init__(self, dataset: Dataset, **settings: Any) -> None:
-        super().__init__(dataset, **settings)
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        transitions: TransitionSource | None = None,
+        seed: int = 0,
+        **settings: Unpack[ModelSettings],
+    ) -> None:
+        super().__init__(dataset, transitions=transitions, seed=seed, **settings)
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
 
     def _make_head(self) -> nn.Module:
@@ -52,7 +72,7 @@ class LinkPredictor(Model):
         label: Tensor,
         whole: Mapping[str, Tensor] | None = None,
     ) -> Tensor:
-        """(B,) logits in training, where `label` says which pairs are links that neighbourhoods must not give away.
+        """Return (B,) logits in training, where `label` says which pairs are links that neighbourhoods must not give away.
 
         Where the pairs are a part of a batch, the links of the `whole` are hidden.
         """
@@ -67,7 +87,7 @@ class LinkPredictor(Model):
         return self.score(representations[: len(source)], representations[len(source) :], edge_type)
 
     def score(self, source: Tensor, target: Tensor, edge_type: Tensor) -> Tensor:
-        """(B,) logits of the types asked for, from (B, K·F'') representations."""
+        """Return (B,) logits of the types asked for, from (B, K·F'') representations."""
         logits: Tensor = self.head(source, target)  # (B, num_types)
         return logits.gather(1, edge_type[:, None]).squeeze(1)
 
@@ -75,12 +95,12 @@ class LinkPredictor(Model):
         return torch.where(label > 0, self._numbered(source, target, edge_type), -1)
 
     def _numbered(self, one: Tensor, other: Tensor, asked: Tensor) -> Tensor:
-        """One number for a link of a type, whichever its direction."""
+        """Give a link of a type one number, whichever its direction."""
         low, high = torch.minimum(one, other), torch.maximum(one, other)
         return (low * self.graph.num_nodes + high) * len(self.names) + asked
 
     def _without(self, target: Tensor, neighbourhood: Neighbourhood, links: Tensor) -> Neighbourhood:
-        """Neighbours whose path is one of the links alone, in either direction, leave their slots empty."""
+        """Empty the slots of neighbours whose path is one of the links alone, in either direction."""
         asked = self.asked_of_path[neighbourhood.path.clamp_max(len(self.asked_of_path) - 1)]  # (B, S)
         number = torch.where(asked >= 0, self._numbered(target[:, None], neighbourhood.node, asked), -2)
         links = links.sort().values
@@ -91,7 +111,7 @@ class LinkPredictor(Model):
 
 
 def asked_of_path(dataset: Dataset) -> Ints:
-    """Which of the types asked for each path of one step is, forwards or backwards; -1 for none, as for all longer paths."""
+    """Return the type of link that each path of one step is, forwards or backwards; -1 for none and for all longer paths."""
     graph, asked = dataset.graph, [_asked(name, dataset) for name in dataset.graph.edge_type_names]
     backwards = [asked[inverse] if inverse != NO_INVERSE else NO_INVERSE for inverse in graph.inverse_of]
     return np.array([-1, *(max(pair) for pair in zip(asked, backwards, strict=True)), -1])
@@ -102,7 +122,7 @@ def _check_measurable(dataset: Dataset, split: str) -> None:
     links, others = (np.unique(pairs.edge_type[pairs.label == label]) for label in (1, 0))
     if not np.intersect1d(links, others).size:
         raise GatasError(
-            f"{dataset.name}: no type in the split {split!r} has both links and pairs that are none, so nothing can be "
+            f"{dataset.name}: no type in the split {split!r} has both positives and negatives, so nothing can be "
             "measured there. Add pairs with label 0, or leave the split out."
         )
 
@@ -112,7 +132,7 @@ def _asked(name: str, dataset: Dataset) -> int:
 
 
 class LinkTask:
-    """Batches, loss and metrics of link prediction. Where the training split has links only, others are drawn."""
+    """Batches, loss and metrics of link prediction. Where the training split has positives only, negatives are drawn."""
 
     metric = "roc_auc"
 
@@ -127,7 +147,7 @@ class LinkTask:
         self.gatne_kinds = [dataset.names.index(name) for name in GATNE_TYPES.get(dataset.name, dataset.names)]
 
     def _known_links(self) -> Ints:
-        """Training links and the graph's edges, which have both directions where it is undirected."""
+        """Collect training links and the graph's edges, which have both directions where it is undirected."""
         train, graph = self.splits["train"], self.dataset.graph
         asked = np.array([_asked(name, self.dataset) for name in graph.edge_type_names], np.int64)
         kind = asked[graph.edge_type]
@@ -140,7 +160,7 @@ class LinkTask:
         return self
 
     def epoch(self, seed: int, number: int) -> Batches:
-        """The training pairs in an order of their own, with as many that are no links."""
+        """Shuffle the training pairs, with as many negatives as there are positives."""
         pairs = self.splits["train"]
         columns = {name: getattr(pairs, name) for name in ("source", "edge_type", "target", "label")}
         if pairs.label.all():
@@ -150,48 +170,48 @@ class LinkTask:
         return fill(cut(order, self.batch_size), {**columns, "label": columns["label"].astype(np.float32)})
 
     def drawn_negatives(self, generator: np.random.Generator) -> dict[str, Ints]:
-        """For every training link a random pair of nodes, asked for the same type, that is no link as far as is known."""
+        """Draw a negative for every training link: a random pair of the same type that is no known link."""
         edge_type = self.splits["train"].edge_type
         source, target = draw_pairs(edge_type, self.known, self.dataset.graph.num_nodes, generator, self.targets.ends)
         return {"source": source, "edge_type": edge_type, "target": target, "label": np.zeros(len(source), np.int8)}
 
     def nodes_of(self, split: str) -> Ints:
-        """The nodes that a split's pairs are of, each once."""
+        """Return the nodes that a split's pairs are of, each once."""
         pairs: Pairs = self.splits[split]
         return np.union1d(pairs.source, pairs.target)
 
     def pairs_of(self, split: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Sources and targets as places among `nodes_of`, and the types asked for."""
+        """Return sources and targets as positions among `nodes_of`, and the types asked for."""
         pairs, nodes = self.splits[split], self.nodes_of(split)
         columns = (np.searchsorted(nodes, pairs.source), np.searchsorted(nodes, pairs.target), np.array(pairs.edge_type))
         source, target, edge_type = (torch.from_numpy(column) for column in columns)
         return source, target, edge_type
 
     def split(self, name: str, batch_size: int) -> Batches:
-        """These nodes, which are represented once however many pairs they are in."""
+        """Return the nodes of a split in batches; each is represented once, however many pairs it is in."""
         return fill(cut(self.nodes_of(name), batch_size), {"target": None})
 
     def objective(self, model: Learnable, weight: Tensor, *, whole: Mapping[str, Tensor], **given: Tensor) -> Tensor:
-        """What a step makes smaller: these pairs' part of the mean over the `whole` batch, which others may share."""
+        """Return what a step makes smaller: these pairs' part of the mean over the `whole` batch, which processes may share."""
         shared = {} if whole["weight"] is weight else {"whole": whole}
         return self.loss(model(**given, **shared).float(), given["label"], weight, whole["weight"])
 
     def loss(self, logits: Tensor, label: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
-        """The mean over a batch's pairs, of the type asked for only; or their part of it, as in `NodeTask.loss`."""
+        """Return the mean over a batch's pairs, each of its own type; or their part of it where `whole` has more weights."""
         losses = F.binary_cross_entropy_with_logits(logits, label, reduction="none")
         return (losses * weight).sum() / (weight if whole is None else whole).sum()
 
     def mean_logits(self, logits: Tensor) -> Tensor:
-        """Logits of the mean probability over draws, (R, …)."""
+        """Return logits of the mean probability over draws, (R, …)."""
         return logits[0] if len(logits) == 1 else mean_logit(logits)
 
     def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
-        """Loss and metric of M models, from (M, n) logits of the split's pairs."""
+        """Return loss and metric of M models, from (M, n) logits of the split's pairs."""
         measured = [self.measure(own, split) for own in logits]
         return {name: torch.tensor([one[name] for one in measured]) for name in ("loss", "roc_auc")}
 
     def measure(self, logits: Tensor, split: str) -> dict[str, Any]:
-        """Loss, the paper's protocol, and GATNE's under a name of its own."""
+        """Return loss, the paper's metrics, and GATNE's under a name of their own."""
         pairs = self.splits[split]
         scores, truth = logits.float().cpu(), torch.from_numpy(np.array(pairs.label, np.float32))
         given = (scores.numpy(), np.asarray(pairs.label), np.asarray(pairs.edge_type))

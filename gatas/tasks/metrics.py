@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 
 def classification_metrics(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy, micro- and macro-F1 of (n, classes) logits.
+    """Return accuracy, micro- and macro-F1 of (n, classes) logits.
 
     Macro-F1 of one class a node is over the classes that occur, as truth or as prediction; of multi-label data it is over all
     classes, and one that never occurs counts as 0. Multi-label accuracy is that of single labels.
@@ -29,7 +29,7 @@ def classification_metrics(logits: Tensor, labels: Tensor) -> dict[str, float]:
 
 
 def micro_metric(logits: Tensor, labels: Tensor) -> Tensor:
-    """(M,) accuracy, or micro-F1 of multi-label data, of (M, n, classes) logits; the host is not waited for."""
+    """Return (M,) accuracy, or micro-F1 of multi-label data, of (M, n, classes) logits; the host is not waited for."""
     return accuracy(logits, labels) if labels.ndim == 1 else micro_f1(logits, labels)
 
 
@@ -46,7 +46,7 @@ def micro_f1(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def paper_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """ROC-AUC and F1 at a probability of 0.5, macro over the edge types that have positives and negatives.
+    """Return ROC-AUC and F1 at a probability of 0.5, macro over the edge types that have positives and negatives.
 
     `scores` are logits. `by_type` has how many of both every type has, measured or not.
     """
@@ -65,7 +65,7 @@ def paper_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any
 
 
 def gatne_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any], kinds: list[int]) -> dict[str, float]:
-    """GATNE's: ROC-AUC, PR-AUC, and F1 where as many pairs are accepted as there are links; the mean over edge types."""
+    """Return GATNE's metrics: ROC-AUC, PR-AUC, and F1 with as many pairs accepted as there are links; means over edge types."""
     from sklearn.metrics import auc, f1_score, precision_recall_curve, roc_auc_score
 
     rows = []
@@ -79,7 +79,7 @@ def gatne_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any
 
 
 def mean_logit(logits: Tensor) -> Tensor:
-    """The logit of the mean probability over (R, …), finite where a probability rounds to 1."""
+    """Return the logit of the mean probability over (R, …), finite where a probability rounds to 1."""
     return F.logsigmoid(logits).logsumexp(0) - F.logsigmoid(-logits).logsumexp(0)
 
 

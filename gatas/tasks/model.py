@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked
 from gatas.tasks.learnable import Learnable
+from gatas.tasks.settings import ModelSettings
 from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.build import Walks
@@ -34,9 +35,17 @@ EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
 
 
 class Model(Learnable):
-    """Represents the nodes of a data set. `settings` are those of `ModelConfig`; weights are a function of `seed`.
+    """Represents the nodes of a data set, to be trained by `gatas.fit`. `gatas.Predictor` answers with it afterwards.
 
-    `transitions` may be given where they exist already.
+    Args:
+        dataset: The data that it is made for.
+        transitions: Transition probabilities, where they exist already; computed if left out.
+        seed: Weights are a function of it.
+        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3),
+            `sample_size` (S, neighbours drawn for each target; 100), `num_heads` (K; 8), `head_size` (F''; 50),
+            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` and `input_noise` (0),
+            `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
+            and `max_degree` (what is kept of the neighbourhoods of large graphs; all).
     """
 
     features: Tensor | None
@@ -44,7 +53,12 @@ class Model(Learnable):
     last_weights: str | None
 
     def __init__(
-        self, dataset: Dataset, *, transitions: TransitionSource | None = None, seed: int = 0, **settings: Any
+        self,
+        dataset: Dataset,
+        *,
+        transitions: TransitionSource | None = None,
+        seed: int = 0,
+        **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
         self.config = checked(ModelConfig, settings)
@@ -94,7 +108,7 @@ class Model(Learnable):
         return digest.hexdigest()
 
     def _transitions(self, dataset: Dataset, steps: int) -> TransitionSource:
-        """A table in memory; of a store the one that it names, or rows that are made for each batch, ahead of it."""
+        """Build a table in memory; for a store, open the one that it names, or make rows for each batch ahead of it."""
         names = ("max_candidates", "max_degree")
         settings: Any = {"kind": self.config.transition_kind, **{name: getattr(self.config, name) for name in names}}
         if not dataset.mapped:
@@ -140,7 +154,10 @@ class Model(Learnable):
     def represent(
         self, target: Tensor, *, draw: Tensor | None = None, mode: Mode | None = None, first_node: Tensor | None = None
     ) -> Tensor:
-        """(B, K·F'') of (B,) targets. `first_node` promises that they are of one graph, and says where it begins."""
+        """Return (B, K·F'') representations of (B,) targets.
+
+        `first_node` promises that they are of one graph, and says where it begins.
+        """
         return self._encoded(target, self.sampler(target, draw=draw, mode=mode), first_node)
 
     def _encoded(self, target: Tensor, neighbourhood: Neighbourhood, first_node: Tensor | None = None) -> Tensor:
@@ -157,7 +174,7 @@ class Model(Learnable):
         self.sampler = sampler
 
     def l2_share(self, name: str) -> float:
-        """λ is over everything but e and, unless asked for, q̃."""
+        """Return 1, or 0 for e and, unless asked for, q̃."""
         left_out = "relation_embeddings" in name or ("depth_logits" in name and not self.config.l2_on_depth)
         return 0.0 if left_out else 1.0
 
@@ -196,7 +213,7 @@ def _all_have_features(dataset: Dataset) -> bool:
 
 
 def _features(dataset: Dataset) -> Tensor | None:
-    """Dense where that is not much larger: sparse rows would have to be made dense for every batch."""
+    """Return dense features: sparse rows would have to be made dense for every batch."""
     if dataset.features is None:
         return None
     if isinstance(dataset.features, np.ndarray):
@@ -205,7 +222,7 @@ def _features(dataset: Dataset) -> Tensor | None:
 
 
 def as_tensor(values: NDArray[Any], *, copy: bool) -> Tensor:
-    """An array as a tensor of its own, or one over the same memory, which may be a mapped file."""
+    """Return an array as a tensor of its own, or as one over the same memory, which may be a mapped file."""
     if copy:
         return torch.tensor(values)
     with warnings.catch_warnings():

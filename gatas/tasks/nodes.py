@@ -20,7 +20,18 @@ from gatas.tasks.model import Model, as_tensor
 
 
 class NodeClassifier(Model):
-    """Classes of nodes.
+    """Predicts classes of nodes: one for each node, or any number.
+
+    Args:
+        dataset: The data that it is made for.
+        transitions: Transition probabilities, where they exist already; computed if left out.
+        seed: Weights are a function of it.
+        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3),
+            `sample_size` (S, neighbours drawn for each target; 100), `num_heads` (K; 8), `head_size` (F''; 50),
+            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` and `input_noise` (0),
+            `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
+            and `max_degree` (what is kept of the neighbourhoods of large graphs; all), `hidden_sizes` (layers
+            before the classes; none).
 
     >>> model = NodeClassifier(dataset, sample_size=100, dropout=0.5)
     >>> run = gatas.fit(model, dataset, seed=0)
@@ -32,7 +43,7 @@ class NodeClassifier(Model):
     def forward(
         self, target: Tensor, *, draw: Tensor | None = None, mode: Mode | None = None, first_node: Tensor | None = None
     ) -> Tensor:
-        """(B, num_classes) logits."""
+        """Return (B, num_classes) logits."""
         logits: Tensor = self.head(self.represent(target, draw=draw, mode=mode, first_node=first_node))
         return logits
 
@@ -58,7 +69,7 @@ class NodeTask:
             self._look_at_others(dataset)
 
     def _look_at_others(self, dataset: Dataset) -> None:
-        """Batches will also hold nodes whose labels are not `known`."""
+        """Have batches also hold nodes whose labels are not `known`."""
         if self.multi_label or self.graph_id is not None:
             raise ConfigError("consistency is for nodes with one class each and batches of all graphs: set it to 0.")
         train, graph_id = np.asarray(self.splits["train"]), dataset.nodes.graph_id
@@ -72,7 +83,7 @@ class NodeTask:
         return self
 
     def epoch(self, seed: int, number: int) -> Batches:
-        """The training nodes in an order of their own; batches of one graph are in any order too."""
+        """Shuffle the training nodes; batches of one graph are shuffled too."""
         generator = generator_of(seed, number)
         batches = cut(generator.permutation(self.splits["train"]), self.batch_size, self.graph_id)
         if self.graph_id is not None:
@@ -95,7 +106,7 @@ class NodeTask:
         whole: Mapping[str, Tensor],
         **given: Tensor,
     ) -> Tensor:
-        """What a step makes smaller: these nodes' part of the mean over the `whole` batch, which others may share."""
+        """Return what a step makes smaller: these nodes' part of the mean over the `whole` batch, which processes may share."""
         if self.consistency is None:
             loss, penalty = self.loss(model(target, **given).float(), target, weight, whole["weight"]), model.penalty()
             return loss if penalty is None else loss + penalty
@@ -105,7 +116,7 @@ class NodeTask:
         return torch.stack(losses).mean() + self.consistency.loss(logits, weight, whole["weight"])
 
     def loss(self, logits: Tensor, target: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
-        """The mean over a batch's nodes (and labels), or their part of it where `whole` has the weights of more."""
+        """Return the mean over a batch's nodes (and labels), or their part of it where `whole` has the weights of more."""
         return (self._losses(logits, self.labels[target].clamp_min(0)) * weight).sum() / (
             weight if whole is None else whole
         ).sum()
@@ -116,19 +127,19 @@ class NodeTask:
         return F.cross_entropy(logits, labels, reduction="none")
 
     def mean_logits(self, logits: Tensor) -> Tensor:
-        """Logits of the mean probability over draws, (R, …)."""
+        """Return logits of the mean probability over draws, (R, …)."""
         if len(logits) == 1:
             return logits[0]
         return mean_logit(logits) if self.multi_label else logits.log_softmax(-1).logsumexp(0)
 
     def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
-        """Loss and metric of M models, from (M, n, num_classes) logits of the split's nodes in ascending order."""
+        """Return loss and metric of M models, from (M, n, num_classes) logits of the split's nodes in ascending order."""
         labels = self._labels_of(split)
         losses = self._losses(logits.flatten(0, 1), labels.repeat(len(logits), *[1] * (labels.ndim - 1)))
         return {"loss": losses.view(len(logits), -1).mean(1), self.metric: micro_metric(logits, labels)}
 
     def measure(self, logits: Tensor, split: str) -> dict[str, Any]:
-        """Loss and all metrics of one model."""
+        """Return loss and all metrics of one model."""
         labels = self._labels_of(split)
         return {"loss": float(self._losses(logits, labels).mean()), **classification_metrics(logits, labels)}
 

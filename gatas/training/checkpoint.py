@@ -25,10 +25,11 @@ from gatas.training.group import Group
 from gatas.training.learner import Learner
 from gatas.training.stopping import EarlyStopping
 
-FORMAT = 2
-UNIMPORTANT = {"epochs", "checkpoint_seconds", "keep_checkpoints"}
+FORMAT = 3
+"""Formats 1 and 2 are those of gatas 0.1."""
+MAY_CHANGE_ON_RESUME = {"epochs", "checkpoint_seconds", "keep_checkpoints"}
 """Settings that may change between a training and its resumption, as they change nothing that was done."""
-STOPPING = ("best", "best_epoch", "last_epoch", "highest", "hopeful_epoch")
+STOPPING = ("best", "best_epoch", "last_epoch", "highest", "last_improvement")
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Checkpoints:
 
     def check_same(self, group: Group) -> None:
         """Refuse to train together with a process that has other data or settings."""
-        first = group.told(self.identity)
+        first = group.broadcast(self.identity)
         if first != self.identity:
             differences = [f"{name} is {value!r}, not {first.get(name)!r}" for name, value in self.identity.items()
                            if first.get(name) != value]  # fmt: skip
@@ -114,7 +115,7 @@ class Checkpoints:
         self.good = {name: tensor.detach().clone() for name, tensor in learner.state().items()}
 
     def put_back(self, learner: Learner) -> None:
-        """Undo the epoch at hand."""
+        """Restore the state from before the epoch at hand."""
         with torch.no_grad():
             for name, tensor in learner.state().items():
                 tensor.copy_(self.good[name])
@@ -136,7 +137,7 @@ class Checkpoints:
         return monotonic() - self.saved >= self.config.checkpoint_seconds
 
     def save(self, learner: Learner, stopping: EarlyStopping, position: Position) -> None:
-        """Save the state and the place, atomically; the last few are kept."""
+        """Save the state and the position, atomically; the last few are kept."""
         if self.folder is None:
             return
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in learner.state().items()}
@@ -175,7 +176,7 @@ class Checkpoints:
         return self.folder / "checkpoints" / "history.jsonl"
 
     def _cut_history(self, epochs: int) -> None:
-        """Leave out what will be written again."""
+        """Remove the epochs from the history that will be written again."""
         if self.folder is None or not self._history_path().exists():
             return
         lines = self._history_path().read_bytes().splitlines(keepends=True)
@@ -191,7 +192,7 @@ def verify_checkpoints(folder: Path) -> None:
 
 
 def _history_lines(checkpoint: Path, content: Mapping[str, Any]) -> list[bytes]:
-    """Those up to where the checkpoint is, as they were when it was saved."""
+    """Return the lines of history up to where the checkpoint is, as they were when it was saved."""
     path, epochs = checkpoint.with_name("history.jsonl"), content["epoch"]
     lines = path.read_bytes().splitlines(keepends=True)[:epochs] if path.exists() else []
     if len(lines) < epochs:
@@ -205,13 +206,13 @@ def _history_lines(checkpoint: Path, content: Mapping[str, Any]) -> list[bytes]:
 
 
 def _checksum_of(content: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """A hash of all that a checkpoint holds."""
+    """Hash all that a checkpoint holds."""
     return fingerprint({name: tensor.numpy() for name, tensor in tensors.items()}, content)
 
 
 def identity_of(config: Config, dataset: Dataset, seeds: list[int]) -> dict[str, Any]:
-    """What makes a training the same training."""
-    free = UNIMPORTANT - ({"epochs"} if config.training.schedule == "cosine" else set())
+    """Return the data, seeds and settings that make a training the same training."""
+    free = MAY_CHANGE_ON_RESUME - ({"epochs"} if config.training.schedule == "cosine" else set())
     training = {name: value for name, value in config.training.model_dump().items() if name not in free}
     sections = {"model": config.model.model_dump(mode="json"), "training": training}
     settings = {f"{section}.{name}": value for section, values in sections.items() for name, value in values.items()}
@@ -237,13 +238,22 @@ def writing(folder: Path) -> Iterator[None]:
         ) from None
 
 
+def _check_format(path: Path, written: int) -> None:
+    if written < FORMAT:
+        raise TrainingError(
+            f"{path} was written by an earlier version of gatas (format {written}; this one reads {FORMAT}). Finish the "
+            "training with that version, or remove the folder to begin anew."
+        )
+    if written > FORMAT:
+        raise ValueError(f"it has format {written}, and this gatas reads {FORMAT}")
+
+
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """A checkpoint, every byte of which is checked."""
+    """Read a checkpoint and check every byte of it."""
     try:
         with safe_open(path, framework="pt") as file:
             content = json.loads(file.metadata()["gatas"])
-            if content["format"] != FORMAT:
-                raise ValueError(f"it has format {content['format']}, and this gatas reads {FORMAT}")
+            _check_format(path, content["format"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if content.pop("sha256") != _checksum_of(content, tensors):
             raise ValueError("it does not have the sha256 it was written with")

@@ -16,7 +16,7 @@ __all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config",
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
-    """How a model learns."""
+    """How a model learns: steps, stopping, evaluation, checkpoints."""
 
     epochs: int = Field(1000, ge=1, description="at most so many times through the training split")
     batch_size: int = Field(100, ge=1, description="B: targets (or pairs) per step")
@@ -51,18 +51,18 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
 
 
 class Config(BaseModel, frozen=True, extra="forbid"):
-    """A whole run."""
+    """A whole run: data, model and training."""
 
     data: DataConfig = Field(NamedData(), description="what is learned from")
     model: ModelConfig = Field(ModelConfig(), description="what learns")
     training: TrainingConfig = Field(TrainingConfig(), description="how")
 
     def to_yaml(self) -> str:
-        """With a comment for every setting; reads back as it was written."""
+        """Return YAML with a comment for every setting; it reads back as it was written."""
         return "\n".join(self.section(name) for name in type(self).model_fields)
 
     def section(self, name: str, keys: Sequence[str] | None = None) -> str:
-        """One section as YAML: these of its settings, or all that matter."""
+        """Return one section as YAML: some of its settings, or all that matter."""
         values = getattr(self, name)
         fields, plain = type(values).model_fields, values.model_dump(mode="json")
         lines = [f"{name}:  # {type(self).model_fields[name].description}"]
@@ -73,11 +73,11 @@ class Config(BaseModel, frozen=True, extra="forbid"):
         return "\n".join(lines) + "\n"
 
     def below(self, folder: Path) -> "Config":
-        """Relative paths are taken from a folder."""
+        """Return the config with its relative paths taken from a folder."""
         return self.model_copy(update={"data": self.data.below(folder)})
 
     def with_settings(self, settings: Mapping[str, Any]) -> "Config":
-        """A copy with some settings changed, named `section.key`."""
+        """Return the config with some settings changed, named `section.key`."""
         content = self.model_dump()
         for name, value in settings.items():
             section, _, key = name.partition(".")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from gatas.datasets import Dataset
 from gatas.datasets.config import StoreData
@@ -13,10 +13,21 @@ from gatas.training.config import Config, TrainingConfig
 from gatas.training.folder import read_run
 from gatas.training.learner import Learner
 from gatas.training.loop import chosen_device, exact_products, make_task
+from gatas.training.settings import TrainingSettings
 
 
-def evaluate(model: Model, dataset: Dataset, split: str = "test", *, device: str = "auto", **settings: Any) -> dict[str, Any]:
-    """Measure loss and metrics of a model on a split. `settings` are those of `TrainingConfig`, such as `evaluation_draws`."""
+def evaluate(
+    model: Model, dataset: Dataset, split: str = "test", *, device: str = "auto", **settings: Unpack[TrainingSettings]
+) -> dict[str, Any]:
+    """Measure loss and metrics of a model on a split.
+
+    Args:
+        model: The model, with the weights it has.
+        dataset: The data it was made for.
+        split: `"train"`, `"valid"` or `"test"`.
+        device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
+        settings: Those of `TrainingConfig` that evaluations know: `evaluation_mode`, `evaluation_draws`, `precision`.
+    """
     if split not in dataset.splits:
         raise TrainingError(f"{dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}.")
     config = checked(TrainingConfig, settings)
@@ -27,7 +38,9 @@ def evaluate(model: Model, dataset: Dataset, split: str = "test", *, device: str
     return task.measure(logits, split)
 
 
-def evaluate_run(folder: Path, split: str = "test", *, device: str = "auto", **changed: Any) -> dict[str, Any]:
+def evaluate_run(
+    folder: Path, split: str = "test", *, device: str = "auto", **changed: Unpack[TrainingSettings]
+) -> dict[str, Any]:
     """Measure a finished run, with the settings it was trained with but for those `changed`."""
     if not folder.joinpath("metrics.json").exists():
         raise TrainingError(f"{folder} holds no finished run. Give a folder that `gatas train` wrote.")

@@ -25,10 +25,11 @@ from torch import Tensor
 
 from gatas import __version__
 from gatas.datasets import Dataset, LinkTargets
+from gatas.datasets.config import StoreData
 from gatas.errors import StoreError, TrainingError
 from gatas.files import checksum_of, read_signed_json, signed_json, verify_checksums
-from gatas.graph.saved import graph_fingerprint
-from gatas.graph.storage import copy_store, verify_store
+from gatas.graph.saved import KINDS
+from gatas.graph.storage import copy_store, store_fingerprint, verify_store
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.training.checkpoint import verify_checkpoints, write_whole, writing
 from gatas.training.config import Config, load_config
@@ -61,10 +62,19 @@ class StoredRun:
     def open_data(self) -> Dataset:
         """Map the data that the run was trained on."""
         try:
+            contents = store_fingerprint(self.folder / DATA, KINDS)
+            if contents != self.about["contents"]:
+                raise TrainingError(
+                    f"{self.folder} was trained on other data: fingerprint {self.about['contents'][:12]}, but its folder "
+                    f"{DATA} has {contents[:12]}. Bring back what was there, or train again."
+                )
             dataset = Dataset.open(self.folder / DATA)
         except StoreError as error:
             raise TrainingError(f"the data of {self.folder} cannot be read: {error}") from None
-        return replace(dataset, name=self.about["data"], note=self.about["note"], origin=self.config.data)
+        origin = self.config.data
+        if isinstance(origin, StoreData) and origin.transitions is not None and not origin.transitions.exists():
+            origin = origin.model_copy(update={"transitions": None})  # rows are then computed when they are needed
+        return replace(dataset, name=self.about["data"], note=self.about["note"], origin=origin)
 
     def make_model(self, dataset: Dataset, transitions: TransitionSource | None = None) -> Model:
         """Make the trained model over its data and, where they exist already, its transitions."""
@@ -87,7 +97,7 @@ def read_run(folder: Path) -> StoredRun:
         about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
         _check_format(folder, about.get("format", 1))
         weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
-        found = {name: about[name] for name in ("data", "note", "seed", "graph", "task", "names")}
+        found = {name: about[name] for name in ("data", "note", "seed", "contents", "task", "names")}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
     return StoredRun(folder, found, weights)
@@ -139,7 +149,7 @@ def _write_one(run: TrainedRun, folder: Path, stored_data: Path | None) -> None:
         "gatas": __version__,
         "data": run.dataset.name,
         "note": run.dataset.note,
-        "graph": graph_fingerprint(run.dataset.graph),
+        "contents": store_fingerprint(folder / DATA, KINDS),
         "task": run.dataset.task,
         "names": run.dataset.names,
         "seed": run.seed,

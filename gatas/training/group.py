@@ -24,7 +24,7 @@ class Group:
         return self.rank == 0
 
     def share(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The rows of a batch that are this process's own; where there are none, a row that counts for nothing."""
+        """Return this process's own rows of a batch; where there are none, a row that counts for nothing."""
         if self.size == 1:
             return batch
         if self.rank < len(batch["weight"]):
@@ -33,34 +33,34 @@ class Group:
         return {**own, "weight": own["weight"] * 0}
 
     def numbers(self, count: int) -> list[int]:
-        """Which of `count` pieces of work are this process's own; the first where there are none, to know its shape."""
+        """Return which of `count` pieces of work are this process's own; the first where there are none, to know its shape."""
         return list(range(self.rank, count, self.size)) or [0]
 
     def gathered(self, found: Tensor, count: int) -> Tensor:
-        """(count, …) what all processes found in their pieces of work."""
+        """Return (count, …) of what all processes found in their pieces of work."""
         return found
 
-    def added(self, tensor: Tensor) -> Tensor:
-        """The sum over processes, which may be written over the tensor."""
+    def all_reduce_sum(self, tensor: Tensor) -> Tensor:
+        """Return the sum over processes, which may be written over the tensor."""
         return tensor
 
-    def united(self, rows: Tensor) -> Tensor:
-        """All row numbers that any process has, ascending."""
+    def union_rows(self, rows: Tensor) -> Tensor:
+        """Return all row numbers that any process has, ascending."""
         return rows
 
-    def largest(self, number: int) -> int:
-        """Of the numbers that the processes have."""
+    def all_reduce_max(self, number: int) -> int:
+        """Return the largest of the numbers that the processes have."""
         return number
 
-    def told(self, content: T) -> T:
-        """What the first process has."""
+    def broadcast(self, content: T) -> T:
+        """Return what the first process has."""
         return content
 
     def copy_first(self, tensors: Iterable[Tensor]) -> None:
-        """Tensors become the first process's."""
+        """Write the first process's values over the tensors."""
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait until all processes have come here."""
 
 
 ALONE = Group()

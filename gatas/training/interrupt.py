@@ -20,8 +20,8 @@ class Interrupt:
     number: int | None = None
 
     def asked(self) -> bool:
-        """Whether one came to any process. All of them must ask, to stop at the same step."""
-        number = self.group.largest(self.number or 0)
+        """Return whether a signal came to any process. All of them must ask, to stop at the same step."""
+        number = self.group.all_reduce_max(self.number or 0)
         if number:
             self.number = number
         return number > 0

@@ -71,7 +71,7 @@ class Learner:
         device: torch.device,
         group: Group = ALONE,
     ) -> "Learner":
-        """For models as they are. A single one's weights are learned in place."""
+        """Make a learner of models as they are. The weights of a single one are learned in place."""
         states, sparse = [model.state_dict(keep_vars=True) for model in models], changes_seen_only(models, config)
         models[0].to(device).prepare(config.precision, sparse=sparse)
         if len(models) == 1:
@@ -81,7 +81,7 @@ class Learner:
         return cls(models[0], state, task.to(device), config, device, len(models), group=group)
 
     def part(self, rows: list[int]) -> "Learner":
-        """A learner that goes on with some of the models."""
+        """Return a learner that goes on with some of the models."""
         state = {name: _chosen(tensor, rows) for name, tensor in {**self.parameters, **self.counters}.items()}
         part = Learner(self.model, state, self.task, self.config, self.device, len(rows), group=self.group)
         self._copy(part, rows, lambda own, theirs: theirs.copy_(own))
@@ -93,7 +93,7 @@ class Learner:
         self.splits.clear()
 
     def take_back(self, part: "Learner", rows: list[int]) -> None:
-        """What a part has learned since."""
+        """Copy back what a part has learned since."""
         if part is not self:
             self._copy(part, rows, lambda own, theirs: own.copy_(theirs))
 
@@ -108,15 +108,15 @@ class Learner:
                 copy(own[row], theirs[name][place])
 
     def state(self) -> dict[str, Tensor]:
-        """All that changes in training, by name; to be copied into."""
+        """Return all that changes in training, by name; to be copied into."""
         moments = {f"moments.{name}": tensor for name, tensor in self.optimiser.moments._asdict().items()}
         counters = {f"counters.{name}": tensor for name, tensor in self.counters.items()}
         return {"values": self.optimiser.values, "best": self.best, **moments, **counters}
 
     def train(self, batches: Batches, first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
-        """(num_batches, M) losses of a step for each batch from the `first` on, unless told to stop."""
+        """Take a step for each batch from the `first` on, unless asked to stop; return their (num_batches, M) losses."""
         self.model.train()
-        return self.group.added(self.training(self._on_device(batches), batches.sizes, first, stop))
+        return self.group.all_reduce_sum(self.training(self._on_device(batches), batches.sizes, first, stop))
 
     def _step(self, batch: Batch) -> Tensor:
         self.optimiser.zero_grad()
@@ -131,7 +131,7 @@ class Learner:
 
     @torch.no_grad()
     def predict(self, split: str) -> Tensor:
-        """(M, n, …) logits for a split: of nodes in ascending order, of pairs as they come."""
+        """Return (M, n, …) logits for a split: of nodes in ascending order, of pairs as they come."""
         self.model.eval()
         draws = range(self.config.evaluation_draws if self.config.evaluation_mode == "sample" else 1)
         return self.task.mean_logits(torch.stack([self._predicted(split, -1 - draw) for draw in draws]))
@@ -166,7 +166,7 @@ class Learner:
             return self._call(work, batch, None)
 
     def _linked(self, representations: Tensor, split: str) -> Tensor:
-        """(M, n) logits of a split's pairs, from representations of its nodes."""
+        """Return (M, n) logits of a split's pairs, from representations of its nodes."""
         assert isinstance(self.task, LinkTask)
         source, target, edge_type = (column.to(self.device) for column in self.task.pairs_of(split))
 
@@ -187,7 +187,7 @@ class Learner:
         return found.transpose(0, 1).flatten(1)[:, : len(source)].float()
 
     def _call(self, work: Any, batch: Batch, dims: Any) -> Tensor:
-        """(M, …): `work` with each model; `dims` says which columns of the batch are the models' own."""
+        """Do `work` with each model, (M, …); `dims` says which columns of the batch are the models' own."""
         if not self.stacked:
             return work(self.model, batch)[None]  # type: ignore[no-any-return]
         bound = _Bound(self.model, work)
@@ -200,7 +200,7 @@ class Learner:
 
     @torch.no_grad()
     def keep_best(self, improved: list[bool]) -> None:
-        """The weights of the models that have improved become their best."""
+        """Keep the weights of the models that have improved as their best."""
         chosen = torch.tensor(improved, device=self.device)[:, None]
         self.best.copy_(torch.where(chosen, self.optimiser.values, self.best))
 
@@ -210,12 +210,12 @@ class Learner:
 
     @torch.no_grad()
     def depth(self) -> dict[str, list[list[float]]]:
-        """Depth coefficients q of every model, under their name; nothing for models without."""
+        """Return the depth coefficients q of every model under the name `depth`; nothing for models without."""
         depth = self.model.depth_of(self.parameters)
         return {} if depth is None else {"depth": depth.view(self.num_models, -1).tolist()}
 
     def weights(self, model: int) -> dict[str, Tensor]:
-        """What `load_state_dict` of one of the models takes."""
+        """Return what `load_state_dict` of one of the models takes."""
         state = {**self.parameters, **self.counters}
         return {name: (t[model] if self.stacked else t).detach().cpu().clone() for name, t in state.items()}
 
@@ -257,7 +257,7 @@ class Loop:
         self.columns: Batch = {}
 
     def __call__(self, columns: Batch, sizes: list[int], first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
-        """(num_batches, …) of what `work` returns, up to where it was stopped."""
+        """Return (num_batches, …) of what `work` returns, up to where it was stopped."""
         if self.captures:
             return self._replayed(columns, first, stop)
         results = []
@@ -344,14 +344,14 @@ def _chosen(tensor: Tensor, rows: list[int]) -> Tensor:
 
 
 def _wide(found: Tensor, width: int) -> Tensor:
-    """(batches, M, …) results of batches that may all be short, filled up with zeros to `width`."""
+    """Fill (batches, M, …) results of batches that may all be short up with zeros to `width`."""
     if found.shape[2] == width:
         return found
     return torch.cat([found, found.new_zeros(*found.shape[:2], width - found.shape[2], *found.shape[3:])], dim=2)
 
 
 def _even(results: list[Tensor]) -> Tensor:
-    """Stacked; short batches, which are narrower, are filled up with zeros."""
+    """Stack results; short batches, which are narrower, are filled up with zeros."""
     if not results:
         return torch.zeros(0)
     widest = max(results, key=lambda result: result.numel())

@@ -7,7 +7,7 @@ from gatas.errors import ConfigError
 
 @dataclass(frozen=True)
 class Limit:
-    """After so many epochs, or after the epoch in which so many seconds for each model are over."""
+    """An end after so many epochs, or after the epoch in which so many seconds for each model are over."""
 
     epochs: int | None = None
     seconds: float | None = None
@@ -18,7 +18,7 @@ class Limit:
                 raise ConfigError(f"the limit is {value:g} {name}; expected more than 0, or none at all.")
 
     def reached(self, epochs: int, seconds: float) -> str:
-        """What ends a training that took so many of them, such as `600 epochs` or `6 s`; nothing while it may go on."""
+        """Return what ends a training, such as `600 epochs` or `6 s`; nothing while it may go on."""
         if self.epochs is not None and epochs >= self.epochs:
             return f"{self.epochs:,} epoch{'s' if self.epochs > 1 else ''}"
         if self.seconds is not None and seconds >= self.seconds:

@@ -29,7 +29,7 @@ from gatas.training.stopping import EarlyStopping, Rule
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
-    """A model for the data set's task; transitions are shared with one that is `like` it."""
+    """Make a model for the data set's task; transitions are shared with one that is `like` it."""
     kind = LinkPredictor if isinstance(dataset.targets, LinkTargets) else NodeClassifier
     return kind(dataset, transitions=None if like is None else like.transitions, seed=seed, **config.model.model_dump())
 
@@ -91,7 +91,7 @@ def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
 
 
 def chosen_device(name: str) -> torch.device:
-    """`auto` is a GPU where there is one that torch can use."""
+    """Return the device that is meant; `auto` is a GPU where there is one that torch can use."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
@@ -104,7 +104,7 @@ def chosen_device(name: str) -> torch.device:
 
 @contextmanager
 def exact_products(config: Config) -> Iterator[None]:
-    """TF32 products unless float32 is asked for; as it was afterwards."""
+    """Compute products in TF32 unless float32 is asked for; the setting is restored afterwards."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest" if config.training.precision == "float32" else "high")
     try:
@@ -136,13 +136,13 @@ class Session:
         self.program, self.rows = self.learner, self.stopping.at_work
 
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
-        """Epoch after epoch, until none has improved for a while."""
+        """Train epoch after epoch, until no model has improved for a while."""
         position = self.begin(checkpoints)
         upcoming: Batches | None = None
         begun = perf_counter()
         for epoch in range(position.epoch, self.config.epochs):
             taken = (perf_counter() - begun) / len(self.seeds)
-            self.cut = self.group.told(self.limit.reached(epoch, taken)) if epoch else ""
+            self.cut = self.group.broadcast(self.limit.reached(epoch, taken)) if epoch else ""
             if self.stopping.done or self.cut:
                 break
             started = perf_counter()
@@ -181,10 +181,10 @@ class Session:
             self.learner.restore_best()
 
     def begin(self, checkpoints: Checkpoints) -> Position:
-        """Where the newest checkpoint is, if there is one; all processes where the first is."""
+        """Restore the newest checkpoint, if there is one, in all processes; return where to go on."""
         checkpoints.check_same(self.group)
         position = checkpoints.restore(self.learner, self.stopping, self.history)
-        position, self.stopping, self.history = self.group.told((position, self.stopping, self.history))
+        position, self.stopping, self.history = self.group.broadcast((position, self.stopping, self.history))
         self.group.copy_first(self.learner.state().values())
         return position
 
@@ -193,7 +193,7 @@ class Session:
         return stacked(several) if self.program.stacked else several[0]
 
     def leave_behind(self) -> bool:
-        """Go on without models that have stopped, where they are many; whether it was so."""
+        """Go on without models that have stopped, where they are many; return whether they were."""
         rows = self.stopping.at_work
         if rows == self.rows:
             return False
@@ -207,7 +207,7 @@ class Session:
         checkpoints.save(self.learner, self.stopping, position)
 
     def of_all(self, name: str, values: list[Any]) -> list[Any]:
-        """One value for each model; those left behind keep the one they had."""
+        """Return one value for each model; those left behind keep the one they had."""
         known = list(self.history[-1][name]) if len(self.rows) < len(self.seeds) else [None] * len(self.seeds)
         for row, value in zip(self.rows, values, strict=True):
             known[row] = value
@@ -221,7 +221,7 @@ class Session:
         if not self.validates:
             return {}
         measured = self.task.monitor(self.program.predict("valid"), "valid")
-        columns = self.group.told({f"valid_{name}": values.tolist() for name, values in measured.items()})
+        columns = self.group.broadcast({f"valid_{name}": values.tolist() for name, values in measured.items()})
         scores: list[tuple[float, ...]] = [(-loss,) for loss in columns["valid_loss"]]
         if self.config.monitor != "loss":  # of equal ones the smaller loss
             scores = [(metric, *score) for metric, score in zip(columns[f"valid_{self.task.metric}"], scores, strict=True)]
@@ -229,7 +229,7 @@ class Session:
         return columns
 
     def check(self, losses: torch.Tensor, position: Position, batches: Batches, checkpoints: Checkpoints) -> None:
-        """A loss that is no number, or weights that are none after the last step, end the training; what was good is kept."""
+        """Refuse to go on with a loss or weights that are not finite; what was good is kept."""
         finite = torch.isfinite(losses)
         finite[-1] &= torch.isfinite(self.program.optimiser.values).all(1).cpu()
         learns = torch.tensor([self.stopping.last_epoch[row] < 0 for row in self.rows])
@@ -252,7 +252,7 @@ class Session:
         )
 
     def measure(self) -> list[dict[str, Any]]:
-        """Metrics of every split for every model; test data is looked at here, once."""
+        """Measure every model on every split; test data is looked at here, once."""
         found: list[dict[str, Any]] = [
             {"best_epoch": best, "epochs": len(self.history) if last < 0 else last + 1}
             for best, last in zip(self.stopping.best_epoch, self.stopping.last_epoch, strict=True)
@@ -264,11 +264,11 @@ class Session:
             if split in self.task.splits:
                 for own, logits in zip(found, self.learner.predict(split), strict=True):
                     own[split] = self.task.measure(logits, split)
-        return self.group.told(found)
+        return self.group.broadcast(found)
 
 
 def entry_of(entry: Entry, model: int) -> Entry:
-    """One model's part of an epoch's entry. In the folder of one finished run that is all there is."""
+    """Return one model's part of an epoch's entry; of an entry of one model, all of it."""
     if not isinstance(entry["loss"], list):
         return entry
     return {name: value[model] if isinstance(value, list) else value for name, value in entry.items()}

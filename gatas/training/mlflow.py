@@ -28,7 +28,7 @@ class MlflowTracker:
         self.experiment = self.client.create_experiment(experiment) if found is None else found.experiment_id
         self.config, self.seeds, self.name = config, seeds, name or config.data.name
         self.runs: list[str] = []
-        self.told: set[int] = set()
+        self.logged: set[int] = set()
 
     def __enter__(self) -> "MlflowTracker":
         sections = self.config.model_dump(mode="json").items()
@@ -47,7 +47,7 @@ class MlflowTracker:
 
     def __call__(self, entry: dict[str, Any]) -> None:
         """Log an epoch of every seed."""
-        self.told.add(entry["epoch"])
+        self.logged.add(entry["epoch"])
         columns = {name: values for name, values in entry.items() if isinstance(values, list) and name != "seeds"}
         for number, run in enumerate(self.runs):
             self._log(run, {name: values[number] for name, values in columns.items()}, entry["epoch"])
@@ -56,7 +56,7 @@ class MlflowTracker:
         """Log what was measured in the end, and epochs from before a resumption."""
         for own, run in zip(runs, self.runs, strict=True):
             for entry in own.history:
-                if entry["epoch"] not in self.told:
+                if entry["epoch"] not in self.logged:
                     self._log(run, entry, entry["epoch"])
             self._log(run, own.metrics, own.metrics["best_epoch"])
 
@@ -67,7 +67,7 @@ class MlflowTracker:
 
 
 def flat(content: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Numbers by name: `test.accuracy`, `depth.2`. Names keep what MLflow allows in them."""
+    """Return numbers by name, such as `test.accuracy` and `depth.2`; names keep what MLflow allows in them."""
     if isinstance(content, dict):
         for key, value in content.items():
             safe = "".join(letter if letter.isalnum() or letter in "_-. " else "_" for letter in str(key))

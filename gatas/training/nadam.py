@@ -57,7 +57,7 @@ class NAdam:
 
     @torch.no_grad()
     def step(self, group: Group = ALONE) -> None:
-        """One step along the gradients that there are, added up over processes; parameters without one have zeros.
+        """Take a step along the gradients, summed over processes; parameters without one have zeros.
 
         Of a parameter whose gradient is sparse, as of learned embeddings, only the rows that have one are looked at.
         """
@@ -65,14 +65,14 @@ class NAdam:
         if any(gradient.is_sparse for gradient in gradients):
             self._lazy_step(RowGradients.of(gradients, group), group)
         else:
-            self._step(self.values, group.added(self._joined(gradients)), self.moments, self.l2)
+            self._step(self.values, group.all_reduce_sum(self._joined(gradients)), self.moments, self.l2)
 
     def _lazy_step(self, gradients: RowGradients, group: Group) -> None:
-        """Rows without a gradient keep their values and moments, and L2 leaves them as they are, until they have one again."""
+        """Take a step for rows with a gradient; the others keep values and moments, and L2 leaves them as they are."""
         vectors = (self.values, self.moments.first, self.moments.second)
         values, first, second = (gradients.chosen(vector) for vector in vectors)
         l2 = None if self.l2 is None else gradients.chosen(self.l2)[0]
-        self._step(values, group.added(gradients.joined()), self.moments._replace(first=first, second=second), l2)
+        self._step(values, group.all_reduce_sum(gradients.joined()), self.moments._replace(first=first, second=second), l2)
         for vector, changed in zip(vectors, (values, first, second), strict=True):
             gradients.put_back(vector, changed)
 

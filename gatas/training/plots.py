@@ -13,7 +13,7 @@ TITLES = {"valid_micro_f1": "Micro-F1", "valid_roc_auc": "ROC-AUC"}
 
 
 def curve_plot(run: TrainedRun) -> "Figure":
-    """Loss and validation metric over epochs, with the epoch whose weights were kept."""
+    """Plot loss and validation metric over epochs, with the epoch whose weights were kept."""
     from matplotlib.figure import Figure  # half a second, which a training without plots need not wait for
     from matplotlib.ticker import MaxNLocator
 
@@ -45,7 +45,7 @@ def _line(axes: Any, run: TrainedRun, epochs: list[int], name: str, label: str, 
 
 
 def depth_plot(run: TrainedRun) -> "Figure":
-    """The depth coefficients q over epochs, one band for each step."""
+    """Plot the depth coefficients q over epochs, one band for each step."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

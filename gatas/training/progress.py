@@ -23,7 +23,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 @contextmanager
 def reporting(report: Report | None, progress: bool) -> Iterator[Report | None]:
-    """What `fit` tells of each epoch to: the `report` that was given, the display if `progress` is wanted, or both."""
+    """Give what `fit` reports each epoch to: the `report` that was given, the display if `progress` is wanted, or both."""
     if not progress:
         yield report
         return
@@ -77,7 +77,7 @@ class ProgressDisplay:
         self.said, self.unsaid = self.clock(), False
 
     def picture(self) -> RenderableType:
-        """Two lines: how far, and how well."""
+        """Return two lines: how far, and how well."""
         if self.entry is None:
             return Text(f"first epoch  {readable_seconds(self.clock() - self.started)}", style="dim")
         bar = ProgressBar(total=self.entry["epochs"], completed=self.entry["epoch"] + 1, width=24)
@@ -86,7 +86,7 @@ class ProgressDisplay:
         return Group(how_far, Text(numbers(self.entry), overflow="ellipsis", no_wrap=True))
 
     def times(self, entry: Entry) -> str:
-        """`0:14, left 0:05 to 0:20`: the less if nothing improves any more, the more if it goes on to the last epoch."""
+        """Return `0:14, left 0:05 to 0:20`: less if nothing improves any more, more if it goes on to the last epoch."""
         taken = readable_seconds(self.clock() - self.started)
         if len(self.seconds) < 2 or not any(epochs_left(entry)):  # a first epoch that compiles says nothing of others
             return taken
@@ -95,14 +95,14 @@ class ProgressDisplay:
 
 
 def place(entry: Entry) -> str:
-    """`epoch 12/150`, and how many seeds are still at it if some are not."""
+    """Return `epoch 12/150`, and how many seeds are still at it if some are not."""
     stopped = sum(last >= 0 for last in entry["stopping"].last_epoch)
     seeds = f", {stopped} of {len(entry['seeds'])} seeds have stopped" if stopped else ""
     return f"epoch {entry['epoch'] + 1}/{entry['epochs']}{seeds}"
 
 
 def numbers(entry: Entry) -> str:
-    """`loss 0.083  valid accuracy 0.967  q 0.46 0.27 0.18 0.09`."""
+    """Return `loss 0.083  valid accuracy 0.967  q 0.46 0.27 0.18 0.09`."""
     parts = [f"loss {fmean(entry['loss']):.3f}"]
     parts += [
         f"{name.replace('_', ' ')} {fmean(values):.3f}"
@@ -116,7 +116,7 @@ def numbers(entry: Entry) -> str:
 
 
 def epochs_left(entry: Entry) -> tuple[int, int]:
-    """At least, if no model improves any more, and at most."""
+    """Return how many epochs are left: at least, if no model improves any more, and at most."""
     stopping, epoch = entry["stopping"], entry["epoch"]
     most = entry["epochs"] - epoch - 1
     if not any(name.startswith("valid_") for name in entry):

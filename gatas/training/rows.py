@@ -21,16 +21,16 @@ class RowGradients:
 
     @classmethod
     def of(cls, gradients: list[Tensor], group: Group) -> "RowGradients":
-        """Rows are those that any process has."""
+        """Collect the rows that any process has."""
         found = [_rows_of(gradient, group) if gradient.is_sparse else (gradient, None) for gradient in gradients]
         return cls([gradient.shape for gradient in gradients], [own for own, _ in found], [rows for _, rows in found])
 
     def joined(self) -> Tensor:
-        """(1, P') all gradients."""
+        """Return (1, P') all gradients."""
         return torch.cat([gradient.flatten() for gradient in self.gradients])[None]
 
     def chosen(self, vector: Tensor) -> Tensor:
-        """(1, P') a copy of what such a vector of all parameters holds for these rows."""
+        """Return (1, P'), a copy of what a vector of all parameters holds for these rows."""
         parts = zip(self._views(vector), self.rows, strict=True)
         return torch.cat([(part if rows is None else part[rows]).flatten() for part, rows in parts])[None]
 
@@ -46,12 +46,12 @@ class RowGradients:
 
 
 def _rows_of(gradient: Tensor, group: Group) -> tuple[Tensor, Tensor]:
-    """Rows that are all zeros are none: a GPU looks at more nodes than it was asked for."""
+    """Return the rows that are not all zeros: a GPU looks at more nodes than it was asked for."""
     gradient = gradient.coalesce()
     rows, values = gradient.indices()[0], gradient.values()
     kept = (values != 0).any(1)
     rows, values = rows[kept], values[kept]
-    together = group.united(rows)
+    together = group.union_rows(rows)
     found = values.new_zeros(len(together), values.shape[1])
     found[torch.searchsorted(together, rows)] = values
     return found, together

@@ -12,7 +12,7 @@ Rule = Literal["best", "either", "both"]
 
 @dataclass
 class EarlyStopping:
-    """For M models that learn at once, each with its own end.
+    """Early stopping of M models that learn at once, each with its own end.
 
     Patience counts from the best score; by the rule `either` from the last time that any number of a score was as good as
     ever, since a validation loss may still fall where accuracy stands still, or the other way round. By `both` so too, and
@@ -26,14 +26,14 @@ class EarlyStopping:
     best_epoch: list[int] = field(default_factory=list)
     last_epoch: list[int] = field(default_factory=list)  # where each stopped; -1 while it learns
     highest: list[Score] = field(default_factory=list)  # number by number
-    hopeful_epoch: list[int] = field(default_factory=list)  # when one of them was last reached
+    last_improvement: list[int] = field(default_factory=list)  # when one of them was last reached
 
     def __post_init__(self) -> None:
         self.best = [tuple(score) for score in self.best] or [(-float("inf"),)] * self.num_models
         self.best_epoch = self.best_epoch or [-1] * self.num_models
         self.last_epoch = self.last_epoch or [-1] * self.num_models
         self.highest = [tuple(score) for score in self.highest] or [()] * self.num_models
-        self.hopeful_epoch = self.hopeful_epoch or [-1] * self.num_models
+        self.last_improvement = self.last_improvement or [-1] * self.num_models
 
     @property
     def done(self) -> bool:
@@ -41,7 +41,7 @@ class EarlyStopping:
 
     @property
     def at_work(self) -> list[int]:
-        """The models that are worth another step: whenever half of them or more have stopped, these are left behind."""
+        """Return the models that are worth another step: when half of them or more have stopped, these are left behind."""
         rows = list(range(self.num_models))
         for epoch in sorted(set(self.last_epoch) - {-1}):
             learning = [row for row in rows if self.last_epoch[row] < 0 or self.last_epoch[row] > epoch]
@@ -49,7 +49,7 @@ class EarlyStopping:
         return rows
 
     def report(self, epoch: int, scores: dict[int, Score]) -> list[bool]:
-        """Which of these models have never been better; those that have stopped never are."""
+        """Take scores of models; return which of them have never been better. Those that have stopped never are."""
         improved = []
         for model, score in scores.items():
             better = self._is_better(model, score) and self.last_epoch[model] < 0
@@ -57,22 +57,22 @@ class EarlyStopping:
             if better:
                 self.best[model], self.best_epoch[model] = score, epoch
             if self.rule != "best":
-                self._hope(model, epoch, score)
+                self._note_improvement(model, epoch, score)
             if self.last_epoch[model] < 0 and epoch - self.waits_since(model) >= self.patience:
                 self.last_epoch[model] = epoch
         return improved
 
     def waits_since(self, model: int) -> int:
-        """The epoch that patience counts from."""
-        return max(self.best_epoch[model], self.hopeful_epoch[model])
+        """Return the epoch that patience counts from."""
+        return max(self.best_epoch[model], self.last_improvement[model])
 
     def _is_better(self, model: int, score: Score) -> bool:
         if self.rule == "both" and self.highest[model]:
             return all(number >= high for number, high in zip(score, self.highest[model], strict=True))
         return score > self.best[model]
 
-    def _hope(self, model: int, epoch: int, score: Score) -> None:
+    def _note_improvement(self, model: int, epoch: int, score: Score) -> None:
         highest = self.highest[model] or (-float("inf"),) * len(score)
         if any(number >= high for number, high in zip(score, highest, strict=True)):
-            self.hopeful_epoch[model] = epoch
+            self.last_improvement[model] = epoch
         self.highest[model] = tuple(max(high, number) for number, high in zip(score, highest, strict=True))

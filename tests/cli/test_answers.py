@@ -56,7 +56,7 @@ def test_predict_prints_or_writes_classes(gatas, digits_folder, tmp_path):
 
 def test_predict_scores_given_links(gatas, kinship_folder, tmp_path):
     graph = load_dataset("kinship").graph
-    first, second = graph.name(0), graph.name(1)
+    first, second = graph.id_of(0), graph.id_of(1)
     (tmp_path / "pairs.csv").write_text(f"source,type,target\n{first},cousin,{second}\n{second},grandparent,{first}\n")
     expected = load(kinship_folder).predict_links([first, second], ["cousin", "grandparent"], [second, first])
     for suffix in ("json", "parquet", "csv"):
@@ -75,23 +75,23 @@ def test_predict_finds_likely_links_that_are_not_known(gatas, kinship_folder, tm
     dataset = load_dataset("kinship")
     train = dataset.splits["train"]
     node = int(train.source[(train.edge_type == 0) & (train.label == 1)][0])
-    name = dataset.graph.name(node)
+    name = dataset.graph.id_of(node)
     code, out, _ = gatas("predict", kinship_folder, "--source", name, "--type", "grandparent", "--top", 984, "--json")
     found = {row["target"] for row in json.loads(out)}
     known = {
-        dataset.graph.name(int(k)) for k in train.target[(train.source == node) & (train.edge_type == 0) & (train.label == 1)]
+        dataset.graph.id_of(int(k)) for k in train.target[(train.source == node) & (train.edge_type == 0) & (train.label == 1)]
     }
     assert code == 0 and known and not known & found and name not in found and len(found) == 984 - len(known)
-    (tmp_path / "sources.csv").write_text(f"id\n{name}\n{dataset.graph.name(5)}\n")
+    (tmp_path / "sources.csv").write_text(f"id\n{name}\n{dataset.graph.id_of(5)}\n")
     code, out, _ = gatas(
         "predict", kinship_folder, "--sources", tmp_path / "sources.csv", "--type", "cousin", "--top", 2, "--json"
     )
-    assert code == 0 and [row["source"] for row in json.loads(out)] == [name] * 2 + [dataset.graph.name(5)] * 2
+    assert code == 0 and [row["source"] for row in json.loads(out)] == [name] * 2 + [dataset.graph.id_of(5)] * 2
 
 
 def test_new_nodes_come_from_files(gatas, kinship_folder, digits_folder, tmp_path):
-    names = load_dataset("kinship").graph
-    (tmp_path / "edges.csv").write_text(f"source,type,target\nzoe,parent,{names.name(4)}\n")
+    graph = load_dataset("kinship").graph
+    (tmp_path / "edges.csv").write_text(f"source,type,target\nzoe,parent,{graph.id_of(4)}\n")
     code, out, _ = gatas(
         "predict", kinship_folder, "--new-edges", tmp_path / "edges.csv", "--type", "cousin", "--top", 2, "--json"
     )
@@ -128,7 +128,7 @@ def damaged(folder, kind):
     """A copy of a run with something wrong."""
     about = json.loads((folder / "about.json").read_text())
     if kind == "newer":
-        (folder / "about.json").write_text(json.dumps({**about, "format": 2}))
+        (folder / "about.json").write_text(json.dumps({**about, "format": 3}))
     elif kind == "truncated":
         (folder / "weights.safetensors").write_bytes((folder / "weights.safetensors").read_bytes()[:200])
     elif kind == "listed":
@@ -140,7 +140,7 @@ def damaged(folder, kind):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("newer", "has format 2; this version of gatas reads format 1. Update gatas."),
+        ("newer", "has format 3; this version of gatas reads format 2. Update gatas."),
         ("truncated", "holds no finished run that can be read"),
         ("listed", "holds no finished run that can be read"),
         ("seeds", "holds the runs of 1 seeds. Give one of them"),
@@ -163,11 +163,11 @@ def test_a_damaged_run_is_refused(gatas, digits_folder, tmp_path, kind, message,
         (["embed", "{folder}/none", "--out", "{folder}/e.npy"], "is not a folder; expected one that `gatas train` wrote"),
         (["embed", "{digits}", "--out", "{folder}/e.txt"], "ending that is not known; expected .parquet or .npy"),
         (["embed", "{digits}", "--out", "{folder}/none/e.npy"], "is not a folder"),
-        (["embed", "{digits}", "--out", "{folder}/e.npy", "--nodes", "{folder}/bad.csv"], "there is no node '5000'"),
+        (["embed", "{digits}", "--out", "{folder}/e.npy", "--nodes", "{folder}/bad.csv"], "no node has the id '5000'"),
         (["embed", "{digits}", "--out", "{folder}/e.npy", "--nodes", "{folder}/none.csv"], "does not exist"),
         (["embed", "{digits}", "--out", "{folder}/e.npy", "--new-nodes", "{folder}/bad.csv"], "trained on 64 features"),
         (["embed", "{digits}", "--out", "{folder}/e.npy", "--new-nodes", "{folder}/narrow.csv"], "shape (1, 1)"),
-        (["predict", "{digits}", "x"], "there is no node 'x'; nodes are numbered 0 to 1796"),
+        (["predict", "{digits}", "x"], "no node has the id 'x'; ids are 0 to 1796"),
         (["predict", "{digits}", "1", "--nodes", "{folder}/bad.csv"], "ids and --nodes were given"),
         (["predict", "{digits}", "--source", "1"], "the model predicts classes of nodes"),
         (["predict", "{digits}", "--out", "{folder}/p.npy"], "expected .parquet, .csv or .json"),
@@ -178,7 +178,7 @@ def test_a_damaged_run_is_refused(gatas, digits_folder, tmp_path, kind, message,
         (["predict", "{kinship}", "--source", "a", "--pairs", "{folder}/bad.csv"], "--pairs and --source were given"),
         (["predict", "{kinship}", "--pairs", "{folder}/bad.csv"], "has no column 'source'"),
         (["predict", "{kinship}", "--new-edges", "{folder}/edges.csv", "--type", "cousin"], "no edge type 'friend'"),
-        (["neighbours", "{digits}", "9999"], "there is no node '9999'"),
+        (["neighbours", "{digits}", "9999"], "no node has the id '9999'"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_and_exit_code_1(gatas, digits_folder, kinship_folder, tmp_path, arguments, message):

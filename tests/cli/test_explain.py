@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from gatas.experiments.recipes import recipe
-from gatas.training import fit_many
+from gatas.inference import fit_many
 from tests.inference.conftest import shop_folder
 
 __all__ = ["shop_folder"]
@@ -59,7 +59,7 @@ def test_another_class_can_be_asked_for(gatas, runs, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["{runs}/digits", "1797"], "there is no node '1797'; nodes are numbered 0 to 1796"),
+        (["{runs}/digits", "1797"], "no node has the id '1797'; ids are 0 to 1796"),
         (["{runs}/kinship", "--link", "Greta-93", "grandparent", "Otto-125"], "Nearest known: Greta-932"),
         (["{runs}/kinship", "--link", "Greta-932", "granparent", "Otto-125"], "Did you mean 'grandparent'"),
         (["{runs}/digits", "--link", "1", "alike", "2"], "says of what class a node is"),

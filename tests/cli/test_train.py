@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from gatas.experiments.recipes import names, recipe
-from gatas.training import Config, fit_many
+from gatas.inference import fit_many
+from gatas.training import Config
 
 SMALL = ["model.sample_size=5", "model.num_heads=1", "model.num_steps=1", "training.epochs=2"]
 SET = [part for setting in SMALL for part in ("--set", setting)]
@@ -59,7 +60,7 @@ def test_an_interrupted_training_says_how_to_go_on(gatas, tmp_path, monkeypatch)
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("gatas.training.fit_many", interrupted)
+    monkeypatch.setattr("gatas.inference.fitting.fit_many", interrupted)
     code, out, err = gatas("train", "digits", "--out", tmp_path / "run")
     assert code == 130 and not out and "the same command goes on" in err
 

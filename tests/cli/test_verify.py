@@ -47,7 +47,7 @@ def test_what_is_whole_is_said_to_be_so(gatas, stored, run, tmp_path):
         ("about.json", "about.json does not have the sha256 it was written with"),
         ("weights.safetensors", "weights.safetensors does not have the sha256"),
         ("curve.png", "curve.png does not have the sha256"),
-        ("sums.json", "sums.json is damaged or missing"),
+        ("checksums.json", "checksums.json is damaged or missing"),
         ("checkpoints/history.jsonl", "history.jsonl is damaged: it is not what 000001-000000.safetensors was saved after"),
         ("checkpoints/000001-000000.safetensors", "it does not have the sha256 it was written with). Remove it"),
     ],
@@ -67,7 +67,7 @@ def test_of_several_all_are_looked_at(gatas, stored, run):
 def test_what_cannot_be_verified_is_refused(stored, run, tmp_path):
     (tmp_path / "plain.csv").write_text("source,target\n")
     (tmp_path / "empty").mkdir()
-    (run / "sums.json").unlink()
+    (run / "checksums.json").unlink()
     for name, message in {
         "plain.csv": "has no .plain.csv.sha256 beside it",
         "empty": "holds nothing that can be verified",

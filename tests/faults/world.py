@@ -132,7 +132,7 @@ def content_of(path: Path) -> dict[str, bytes]:
         return {path.name: path.read_bytes()}
     files = [file for file in path.rglob("*") if file.is_file() and "checkpoints" not in file.parts and file.name[0] != "."]
     content = {str(file.relative_to(path)): file.read_bytes() for file in files}
-    for timeless in ("history.jsonl", "sums.json"):
+    for timeless in ("history.jsonl", "checksums.json"):
         if timeless in content:
             content[timeless] = _without_times(content[timeless])
     return content
@@ -143,7 +143,7 @@ def _without_times(content: bytes) -> bytes:
     for line in content.decode().splitlines():
         with suppress(ValueError):
             line = json.dumps({name: value for name, value in json.loads(line).items() if name not in TIMES})
-        if "history.jsonl" not in line and '"sha256"' not in line:  # sums over times
+        if "history.jsonl" not in line and '"sha256"' not in line:  # checksums over times
             kept.append(line)
     return "\n".join(kept).encode()
 

@@ -1,12 +1,15 @@
 """Models of toys, trained for an epoch or two, and their folders."""
 
+from dataclasses import replace
+from typing import Any
+
 import numba
 import pytest
 import torch
 
 import gatas
-from gatas.datasets import Dataset
 from gatas.graph import Graph
+from gatas.tasks.settings import ModelSettings
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
 
@@ -25,26 +28,25 @@ def trained(model, dataset, **settings):
     return gatas.fit(model, dataset, seed=3, device="cpu", epochs=2, batch_size=8, **settings)
 
 
-def with_names(dataset):
-    """The same nodes, known by names: a0, a1 …"""
+def with_ids(dataset):
+    """Give the nodes of a data set the ids a0, a1 …"""
     graph = dataset.graph
     named = Graph.from_edges(
         graph.source,
         graph.neighbour,
         graph.edge_type,
         num_nodes=graph.num_nodes,
-        node_names=[f"a{node}" for node in range(graph.num_nodes)],
+        node_ids=[f"a{node}" for node in range(graph.num_nodes)],
         edge_type_names=graph.edge_type_names,
+        inverse_of=graph.inverse_of,
     )
-    return Dataset(
-        dataset.name, named, dataset.features, dataset.labels, dataset.splits, dataset.task, dataset.names, dataset.note
-    )
+    return replace(dataset, graph=named)
 
 
 @pytest.fixture(scope="package")
 def camp_run():
-    """One class a node, known by names, with features and embeddings."""
-    dataset = with_names(camps())
+    """One class a node, known by ids, with features and embeddings."""
+    dataset = with_ids(camps())
     return trained(classifier(dataset, node_embedding_size=3), dataset)
 
 
@@ -75,7 +77,14 @@ def digits_folder(tmp_path_factory):
 def kinship_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kinship")
     dataset = gatas.load_dataset("kinship")
-    sizes = {"num_steps": 2, "sample_size": 10, "num_heads": 2, "head_size": 8, "neighbour_size": 8, "pair_hidden_size": 16}
+    sizes: ModelSettings = {
+        "num_steps": 2,
+        "sample_size": 10,
+        "num_heads": 2,
+        "head_size": 8,
+        "neighbour_size": 8,
+        "pair_hidden_size": 16,
+    }
     model = gatas.LinkPredictor(dataset, **sizes)
     gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, batch_size=500, folder=folder)
     return folder
@@ -86,7 +95,7 @@ SHOP_NODES = "key,kind,age,town,colour,label\n" + "".join(
     [f"c{k},customer,{20 + k},{'rome' if k % 2 else 'oslo'},,{'xy'[k % 2]}\n" for k in range(12)]
     + [f"t{k},thing,,,{'red' if k % 3 else 'blue'},\n" for k in range(6)]
 )
-SHOP = {
+SHOP: dict[str, Any] = {
     "source": "from", "target": "to", "edge_type": "relation", "weight": "times", "id": "key", "node_type": "kind",
     "features": ["age", "town", "colour"], "ratios": {"train": 0.5, "valid": 0.25, "test": 0.25},
 }  # fmt: skip

@@ -40,10 +40,10 @@ def test_a_row_is_predicted_alike_alone_and_among_others():
 
 def test_a_graph_can_be_given_with_some_labels_missing():
     dataset = camps(60)
-    X, y = np.asarray(dataset.features), np.where(np.arange(60) < 20, dataset.labels, -1)
+    X, y = np.asarray(dataset.features), np.where(np.arange(60) < 20, dataset.node_targets.labels, -1)
     fitted = GatasClassifier(graph=dataset.graph, random_state=0).fit(X, y)
     assert list(fitted.classes_) == [0, 1]
-    assert (fitted.predict(X) == dataset.labels)[20:].mean() > 0.9
+    assert (fitted.predict(X) == dataset.node_targets.labels)[20:].mean() > 0.9
     with pytest.raises(ValueError, match="predictions are of its nodes"):
         fitted.predict(X[:5])
     with pytest.raises(ValueError, match="X has 30 rows, but the graph has 60 nodes"):
@@ -71,7 +71,7 @@ def test_it_works_in_pipelines_and_cross_validation():
 
 def test_settings_that_do_not_exist_are_refused():
     with pytest.raises(ConfigError, match="Did you mean 'epochs'"):
-        GatasClassifier(training={"epoch": 2}).fit(np.eye(4), [0, 1, 0, 1])
+        GatasClassifier(training={"epoch": 2}).fit(np.eye(4), [0, 1, 0, 1])  # type: ignore[arg-type]
 
 
 def test_a_pickled_graph_is_the_same(tmp_path):
@@ -79,4 +79,4 @@ def test_a_pickled_graph_is_the_same(tmp_path):
     again = pickle.loads(pickle.dumps(graph))
     assert isinstance(again, Graph) and np.array_equal(again.neighbour, graph.neighbour)
     with pytest.raises(GraphError):
-        again.find("nobody")
+        again.index_of("nobody")

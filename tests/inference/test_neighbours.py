@@ -7,7 +7,7 @@ import pytest
 
 import gatas
 from gatas.graph import Graph
-from gatas.inference import NearestNodes, embed_all, read_embeddings, write_embeddings
+from gatas.inference import NearestNodes, read_embeddings
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_a_node_is_not_its_own_neighbour_even_among_equals():
 
 
 def test_names_go_in_and_come_out(camp_run):
-    index = NearestNodes(camp_run.model.graph, embed_all(camp_run.model))
+    index = NearestNodes(camp_run.dataset.graph, camp_run.predictor.embed_all())
     assert all(name.startswith("a") for name in index.nearest("a3").ids.to_pylist())
     with pytest.raises(gatas.GraphError, match="no node has the id 'b3'"):
         index.nearest("b3")
@@ -60,16 +60,16 @@ def test_names_go_in_and_come_out(camp_run):
 
 def test_embeddings_are_read_back_by_the_model_that_wrote_them(camp_run, ring_run, tmp_path):
     path, names = tmp_path / "emb.parquet", [f"a{node}" for node in range(30)]
-    write_embeddings(camp_run.model, path, names[::-1])
-    np.testing.assert_array_equal(read_embeddings(path, camp_run.model), camp_run.model.embed(names))
+    camp_run.predictor.write_embeddings(path, names[::-1])
+    np.testing.assert_array_equal(read_embeddings(path, camp_run.predictor), camp_run.predictor.embed(names))
     with pytest.raises(gatas.GatasError, match="was written by model"):
-        read_embeddings(path, ring_run.model)
-    write_embeddings(camp_run.model, path, names[:7])
+        read_embeddings(path, ring_run.predictor)
+    camp_run.predictor.write_embeddings(path, names[:7])
     with pytest.raises(gatas.GatasError, match="has 7 of 30 nodes"):
-        read_embeddings(path, camp_run.model)
+        read_embeddings(path, camp_run.predictor)
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(gatas.GatasError, match="could not be read as embeddings"):
-        read_embeddings(path, camp_run.model)
+        read_embeddings(path, camp_run.predictor)
 
 
 def test_without_faiss_the_extra_is_named(scattered, monkeypatch):

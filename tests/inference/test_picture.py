@@ -1,5 +1,6 @@
 """Pictures of explanations: what is drawn where, and that it can be read."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -8,8 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 
-from gatas.datasets import Dataset
 from gatas.graph import Graph
+from gatas.inference import Predictor
 from gatas.inference.picture import draw_explanation, file_name, heading, readable, save_pictures
 from tests.tasks.toys import camps, classifier, likes, predictor
 
@@ -18,9 +19,14 @@ def named(names):
     """The two camps, with these ids."""
     dataset = camps(num_nodes=len(names))
     graph = Graph.from_edges(
-        dataset.graph.source, dataset.graph.neighbour, num_nodes=len(names), node_names=names, edge_type_names=["$friend$ of"]
+        dataset.graph.source, dataset.graph.neighbour, num_nodes=len(names), node_ids=names, edge_type_names=["$friend$ of"]
     )
-    return Dataset("named", graph, dataset.features, dataset.labels, dataset.splits, dataset.task, dataset.names)
+    return replace(dataset, graph=graph)
+
+
+def explained(make, dataset, asked, **settings):
+    """Explain what an untrained model says of all candidates."""
+    return Predictor(make(dataset, **settings), dataset).explain(asked, mode="all")
 
 
 def outlines(figure):
@@ -45,7 +51,7 @@ def outlines(figure):
 @pytest.mark.parametrize("length", [3, 18])
 def test_labels_do_not_overlap(length):
     names = [f"{number:02d}" + "m" * (length - 2) for number in range(40)]
-    figure = draw_explanation(classifier(named(names), num_steps=3).explain(names[4], mode="all"), top=1000)
+    figure = draw_explanation(explained(classifier, named(names), names[4], num_steps=3), top=1000)
     covered = outlines(figure)
     assert len(covered) > 20
     assert not [(a[1], b[1]) for a, b in combinations(covered, 2) if covered[a].intersects_path(covered[b], filled=True)]
@@ -54,7 +60,7 @@ def test_labels_do_not_overlap(length):
 
 
 def test_neighbours_stand_on_the_ring_of_their_depth():
-    explanation = predictor(likes()).explain((0, "likes", 3), mode="all")
+    explanation = explained(predictor, likes(), (0, "likes", 3))
     figure = draw_explanation(explanation)
     for axes, end in zip(figure.axes, explanation.ends, strict=True):
         dots = np.concatenate([dots.get_offsets() for dots in axes.collections])
@@ -64,7 +70,7 @@ def test_neighbours_stand_on_the_ring_of_their_depth():
 
 
 def test_the_widest_line_has_the_most_attention():
-    explanation = classifier(camps()).explain(3, mode="all")
+    explanation = explained(classifier, camps(), 3)
     (axes,) = draw_explanation(explanation).axes
     widths = sorted(patch.get_linewidth() for patch in axes.patches if type(patch).__name__ == "FancyArrowPatch")
     shown = explanation.attention[:24][explanation.step[:24] > 0]
@@ -72,10 +78,9 @@ def test_the_widest_line_has_the_most_attention():
 
 
 def test_pictures_are_png_and_svg_and_the_same_each_time(tmp_path):
-    model = predictor(likes())
     written = []
     for _ in range(2):
-        paths = save_pictures(model.explain((0, "likes", 3), mode="all"), tmp_path)
+        paths = save_pictures(explained(predictor, likes(), (0, "likes", 3)), tmp_path)
         written.append([path.read_bytes() for path in paths])
     assert [path.name for path in paths] == ["link-0-likes-3.png", "link-0-likes-3.svg"]
     assert written[0] == written[1] and written[0][0].startswith(b"\x89PNG") and b"<svg" in written[0][1]
@@ -83,22 +88,20 @@ def test_pictures_are_png_and_svg_and_the_same_each_time(tmp_path):
 
 def test_ids_that_look_like_formulas_or_paths_are_shown_and_saved(tmp_path):
     names = [f"$x_{{{number}$ ../a\n" for number in range(12)]
-    explanation = classifier(named(names)).explain(names[2], mode="all")
+    explanation = explained(classifier, named(names), names[2])
     png, svg = save_pictures(explanation, tmp_path)
     assert png.parent == svg.parent == tmp_path and png.exists()
-    assert file_name(explanation) != file_name(classifier(named(names)).explain(names[3], mode="all"))
+    assert file_name(explanation) != file_name(explained(classifier, named(names), names[3]))
 
 
 def test_a_node_without_neighbours_can_be_drawn(tmp_path):
     dataset = camps()
     graph = Graph.from_edges([0], [1], num_nodes=30)
-    lonely = Dataset("lonely", graph, dataset.features, dataset.labels, dataset.splits, dataset.task, dataset.names)
-    assert save_pictures(classifier(lonely).explain(5, mode="all"), tmp_path)[0].exists()
+    assert save_pictures(explained(classifier, replace(dataset, graph=graph), 5), tmp_path)[0].exists()
 
 
 def test_headings_say_what_was_asked_and_answered():
-    links = predictor(likes())
-    assert heading(links.explain((0, "knows", 3), mode="all")).startswith("0 – knows → 3: ")
-    assert heading(links.explain(4, mode="all")) == "4"
-    assert heading(classifier(camps()).explain(4, mode="all"))[:4] == "4: “"
+    assert heading(explained(predictor, likes(), (0, "knows", 3))).startswith("0 – knows → 3: ")
+    assert heading(explained(predictor, likes(), 4)) == "4"
+    assert heading(explained(classifier, camps(), 4))[:4] == "4: “"
     assert readable("a\tb" + "c" * 40) == "a b" + "c" * 18 + "…"

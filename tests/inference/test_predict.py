@@ -8,15 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import gatas
-from gatas.inference import predict, write_predictions
+from gatas.inference import Predictor
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_predictions_have_the_accuracy_that_was_measured(camp_run, split):
     dataset = camp_run.dataset
     nodes = dataset.splits[split]
-    found = camp_run.model.predict([f"a{node}" for node in nodes])
-    wanted = [dataset.names[label] for label in dataset.labels[nodes]]
+    found = camp_run.predictor.predict([f"a{node}" for node in nodes])
+    wanted = [dataset.names[label] for label in dataset.node_targets.labels[nodes]]
     accuracy = np.mean([label == truth for label, truth in zip(found.labels, wanted, strict=True)])
     assert accuracy == pytest.approx(camp_run.metrics[split]["accuracy"], abs=1e-6)
     np.testing.assert_allclose(found.probabilities.sum(1), 1, atol=1e-6)
@@ -25,8 +25,8 @@ def test_predictions_have_the_accuracy_that_was_measured(camp_run, split):
 
 def test_several_labels_are_those_likelier_than_not(ring_run):
     nodes = ring_run.dataset.splits["valid"]
-    found = ring_run.model.predict(nodes)
-    truth = ring_run.dataset.labels[nodes].astype(bool)
+    found = ring_run.predictor.predict(nodes)
+    truth = ring_run.dataset.node_targets.labels[nodes].astype(bool)
     taken = np.array([[name in row for name in found.names] for row in found.labels])
     both = 2 * (taken & truth).sum() / (taken.sum() + truth.sum())
     assert both == pytest.approx(ring_run.metrics["valid"]["micro_f1"], abs=1e-6)
@@ -35,22 +35,15 @@ def test_several_labels_are_those_likelier_than_not(ring_run):
 
 def test_probabilities_are_the_same_alone_and_together(camp_run):
     names = [f"a{node}" for node in range(30)]
-    together = camp_run.model.predict(names).probabilities
-    alone = np.concatenate([camp_run.model.predict(name).probabilities for name in names])
+    together = camp_run.predictor.predict(names).probabilities
+    alone = np.concatenate([camp_run.predictor.predict(name).probabilities for name in names])
     np.testing.assert_array_equal(alone, together)
-    np.testing.assert_array_equal(predict(camp_run.model, names, batch_size=4).probabilities, together)
+    np.testing.assert_array_equal(camp_run.predictor.predict(names, batch_size=4).probabilities, together)
 
 
 def test_draws_are_averaged_as_probabilities(camp_run):
-    model, chances = camp_run.model, []
-    try:
-        model.answer_draws = 2
-        mean = model.predict("a0").probabilities
-        model.answer_draws = 1
-        chances.append(model.predict("a0").probabilities)
-    finally:
-        model.answer_draws = 1
-    assert not np.array_equal(mean, chances[0])
+    mean = Predictor(camp_run.model, camp_run.dataset, draws=2).predict("a0").probabilities
+    assert not np.array_equal(mean, camp_run.predictor.predict("a0").probabilities)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json"])
@@ -58,27 +51,27 @@ def test_draws_are_averaged_as_probabilities(camp_run):
 def test_files_hold_ids_classes_and_probabilities(run, suffix, request, tmp_path):
     run = request.getfixturevalue(run)
     path = tmp_path / f"predicted.{suffix}"
-    assert write_predictions(run.model, path) == run.dataset.graph.num_nodes
+    assert run.predictor.write_predictions(path) == run.dataset.graph.num_nodes
     read = {"parquet": pq.read_table, "csv": pyarrow.csv.read_csv, "json": lambda path: json.loads(path.read_text())}[suffix]
     content = read(path)
     rows = content if suffix == "json" else content.to_pylist()
-    names = [run.dataset.graph.name(node) for node in range(len(rows))]
-    found = run.model.predict(names)
+    names = [run.dataset.graph.id_of(node) for node in range(len(rows))]
+    found = run.predictor.predict(names)
     assert [row["id"] for row in rows] == names
-    key = "classes" if found.several else "class"
-    labels = [";".join(label) for label in found.labels] if suffix == "csv" and found.several else found.labels
+    key = "classes" if found.multi_label else "class"
+    labels = [";".join(label) for label in found.labels] if suffix == "csv" and found.multi_label else found.labels
     assert [row[key] for row in rows] == labels
     for place, name in enumerate(found.names):
         np.testing.assert_allclose([row[f"p({name})"] for row in rows], found.probabilities[:, place], rtol=1e-6)
 
 
 def test_no_nodes_make_an_empty_file(camp_run, tmp_path):
-    assert write_predictions(camp_run.model, tmp_path / "none.json", []) == 0
+    assert camp_run.predictor.write_predictions(tmp_path / "none.json", []) == 0
     assert json.loads((tmp_path / "none.json").read_text()) == []
-    write_predictions(camp_run.model, tmp_path / "none.parquet", [])
+    camp_run.predictor.write_predictions(tmp_path / "none.parquet", [])
     assert pq.read_table(tmp_path / "none.parquet").num_rows == 0
 
 
 def test_a_model_of_links_has_no_classes(like_run):
     with pytest.raises(gatas.GatasError, match="predicts links, not classes"):
-        like_run.model.predict([0])
+        like_run.predictor.predict([0])

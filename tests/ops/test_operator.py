@@ -4,7 +4,8 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -53,9 +54,10 @@ def twice(given, *more):
 
 @pytest.fixture(scope="module")
 def twice_operator():
-    place = f"{__name__}.twice"
-    sys.modules.setdefault(__name__, sys.modules[twice.__module__])
-    return operator("tests_twice", TwiceInputs, "Tensor", cpu=place, shapes=lambda given: torch.empty_like(given.values))
+    sys.modules["tests_twice_folder"] = sys.modules["tests_twice_folder.cpu"] = ModuleType("cpu")
+    sys.modules["tests_twice_folder.cpu"].twice = twice  # type: ignore[attr-defined]
+    like: Any = {"devices": "cpu", "shapes": lambda given: torch.empty_like(given.values)}
+    return operator("tests_twice", TwiceInputs, "Tensor", "tests_twice_folder", "twice", **like)
 
 
 def test_the_schema_is_read_from_the_inputs(twice_operator):

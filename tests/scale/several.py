@@ -18,9 +18,10 @@ from unittest.mock import patch
 import torch
 
 from gatas.errors import GatasError
+from gatas.inference import fit, fit_many
 from gatas.scale.processes import together
 from gatas.tasks import NodeTask
-from gatas.training import Config, fit, fit_many
+from gatas.training import Config
 from gatas.training.group import ALONE
 from gatas.training.learner import Learner
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor

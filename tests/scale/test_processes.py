@@ -12,7 +12,7 @@ from gatas.errors import ConfigError
 from gatas.scale.processes import together
 from gatas.training.group import ALONE, Group
 from tests.scale.several import LONG, SIZES
-from tests.training.test_resume import ONE_THREAD, told
+from tests.training.test_resume import ONE_THREAD, untimed_history
 
 ROOT = Path(__file__).parents[2]
 DRIFT = 0.01  # of weights whose gradients are nothing but rounding, which NAdam makes large: rings have few neighbours to weigh
@@ -75,7 +75,10 @@ def test_a_training_that_is_started_again_ends_with_the_same_bytes(several, way)
     assert (several / f"{way}.codes").read_text() == "0 0"
     for name in ("weights.safetensors", "metrics.json", "about.json", "config.yaml"):
         assert (several / way / name).read_bytes() == (several / "undisturbed" / name).read_bytes(), name
-    assert told(several / way) == told(several / "undisturbed") and len(told(several / way)) == LONG["epochs"]
+    assert (
+        untimed_history(several / way) == untimed_history(several / "undisturbed")
+        and len(untimed_history(several / way)) == LONG["epochs"]
+    )
 
 
 @pytest.mark.long
@@ -97,8 +100,8 @@ def test_sigterm_to_any_saves_and_ends_all_with_143(several, whom):
 )
 def test_what_ends_one_ends_all_and_is_said_once(several, way, codes, message):
     assert (several / f"{way}.codes").read_text() == codes
-    (told_once,) = [text for text in said(several / way) if text]
-    assert message in told_once and told_once.count("\n") == 1
+    (said_once,) = [text for text in said(several / way) if text]
+    assert message in said_once and said_once.count("\n") == 1
 
 
 def test_a_share_has_every_row_once_and_none_is_empty():

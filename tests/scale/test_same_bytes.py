@@ -1,7 +1,7 @@
 """The whole is the same to the byte, for any engine, number of workers and number of parts, as from one process."""
 
 import hashlib
-from dataclasses import replace
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +9,9 @@ import pytest
 
 import gatas
 from gatas.datasets.loading import open_dataset
-from gatas.graph import Graph, NodeTable
-from gatas.inference import write_embeddings, write_predictions
+from gatas.graph import Graph
 from gatas.scale import open_engine, run_job
-from gatas.scale.answers import AnswersTask, store_data
+from gatas.scale.answers import AnswersTask
 from gatas.scale.transitions import TransitionsTask
 from gatas.training import Config, load_config
 from gatas.transitions import Transitions
@@ -33,13 +32,13 @@ def done(engine: str, task, folder: Path, out: Path, num_parts: int | None, num_
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory):
-    """Typed, directed, with names and a hub."""
+    """Typed, directed, with ids and a hub."""
     plain = random_graph(100, 300, 2, seed=11, inverse=True)
     hub = np.arange(1, 80)
     source, target = np.concatenate([plain.source, 0 * hub]), np.concatenate([plain.neighbour, hub])
     kind = np.concatenate([plain.edge_type, 0 * hub])
     named = Graph.from_edges(
-        source, target, kind, num_nodes=100, num_edge_types=4, inverse=True, node_names=[f"node {n}" for n in range(100)]
+        source, target, kind, num_nodes=100, num_edge_types=4, inverse=True, node_ids=[f"node {n}" for n in range(100)]
     )
     named.save(tmp_path_factory.mktemp("graph") / "graph")
     return named, tmp_path_factory.getbasetemp() / "graph0/graph"
@@ -83,7 +82,7 @@ def test_transitions_by_torch(graph, tmp_path):
 
 @pytest.fixture(scope="module")
 def topics(tmp_path_factory):
-    """A run on files: nodes with names, features and one class, or several."""
+    """A run on files: nodes with ids, features and one class, or several."""
     folder, random = tmp_path_factory.mktemp("topics"), np.random.default_rng(3)
     edges = "\n".join(f"n{a},n{b}" for a, b in random.integers(0, 500, (2_000, 2)) if a != b)
     (folder / "edges.csv").write_text(f"source,target\n{edges}\n")
@@ -99,9 +98,8 @@ def topics(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["emb.parquet", "emb.npy"])
 def test_embeddings_for_any_number_of_parts(topics, tmp_path, name):
-    write_embeddings(gatas.load(topics), tmp_path / name, batch_size=64)
-    store_data(topics, tmp_path / "graph")
-    task = AnswersTask("embeddings", str(topics), str(tmp_path / "graph"), 64)
+    gatas.load(topics).write_embeddings(tmp_path / name, batch_size=64)
+    task = AnswersTask("embeddings", str(topics), 64)
     for parts in (1, 3, 100):
         out = tmp_path / str(parts) / name
         out.parent.mkdir()
@@ -111,9 +109,8 @@ def test_embeddings_for_any_number_of_parts(topics, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["all.parquet", "all.csv", "all.json"])
 def test_predictions_for_any_number_of_parts(topics, tmp_path, name):
-    write_predictions(gatas.load(topics), tmp_path / name)
-    store_data(topics, tmp_path / "graph")
-    task = AnswersTask("predictions", str(topics), str(tmp_path / "graph"))
+    gatas.load(topics).write_predictions(tmp_path / name)
+    task = AnswersTask("predictions", str(topics))
     for parts in (1, 2):
         out = tmp_path / str(parts) / name
         out.parent.mkdir()
@@ -121,41 +118,34 @@ def test_predictions_for_any_number_of_parts(topics, tmp_path, name):
 
 
 def test_answers_for_any_engine(topics, engine, tmp_path):
-    write_embeddings(gatas.load(topics), tmp_path / "embeddings.parquet")
-    write_predictions(gatas.load(topics), tmp_path / "predictions.parquet")
-    store_data(topics, tmp_path / "graph")
+    gatas.load(topics).write_embeddings(tmp_path / "embeddings.parquet")
+    gatas.load(topics).write_predictions(tmp_path / "predictions.parquet")
     (tmp_path / "made").mkdir()
     with open_engine(engine, None if engine == "serial" else 2) as opened:
         for asked in ("embeddings", "predictions"):
-            task, name = AnswersTask(asked, str(topics), str(tmp_path / "graph")), f"{asked}.parquet"
+            task, name = AnswersTask(asked, str(topics)), f"{asked}.parquet"
             run_job(task, tmp_path / asked, tmp_path / "made" / name, opened, num_parts=2)
             assert digest(tmp_path / "made" / name) == digest(tmp_path / name)
 
 
 def test_a_run_on_a_store_is_answered_for_from_that_store(tmp_path):
-    dataset = camps(300)
-    nodes = NodeTable(300, features=dataset.features, labels=dataset.labels, class_names=dataset.names, splits=dataset.splits)
-    replace(dataset.graph, nodes=nodes).save(tmp_path / "store")
+    camps(300).save(tmp_path / "store")
     config = Config(data={"store": tmp_path / "store"}, model=SMALL, training={"epochs": 1})
     (tmp_path / "config.yaml").write_text(config.to_yaml())
     stored = open_dataset(load_config(tmp_path / "config.yaml").data)
     gatas.fit(gatas.NodeClassifier(stored, **SMALL), stored, seed=0, device="cpu", epochs=1, folder=tmp_path / "run")
-    found = store_data(tmp_path / "run", tmp_path / "graph")
-    assert found == tmp_path / "store" and not (tmp_path / "graph").exists()
-    write_embeddings(gatas.load(tmp_path / "run"), tmp_path / "one.npy", batch_size=64)
-    task = AnswersTask("embeddings", str(tmp_path / "run"), str(found), 64)
+    for file in (tmp_path / "store").iterdir():
+        assert file.samefile(tmp_path / "run/data" / file.name)  # linked, not stored twice
+    gatas.load(tmp_path / "run").write_embeddings(tmp_path / "one.npy", batch_size=64)
+    task = AnswersTask("embeddings", str(tmp_path / "run"), 64)
     assert done("serial", task, tmp_path / "job", tmp_path / "all.npy", 3)
     assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "one.npy").read_bytes()
 
 
 def test_answers_of_other_weights_are_another_job(topics, tmp_path):
-    store_data(topics, tmp_path / "graph")
     run = tmp_path / "run"
-    run.mkdir()
-    for file in topics.iterdir():
-        if file.is_file():
-            (run / file.name).write_bytes(file.read_bytes())
-    task = AnswersTask("embeddings", str(run), str(tmp_path / "graph"))
+    shutil.copytree(topics, run)
+    task = AnswersTask("embeddings", str(run))
     done("serial", task, tmp_path / "job", tmp_path / "all.npy", 2)
     (run / "weights.safetensors").write_bytes((run / "weights.safetensors").read_bytes()[:-1] + b"\x01")
     with pytest.raises(gatas.GatasError, match="is of another job: it differs in run"):

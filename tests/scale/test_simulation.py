@@ -11,10 +11,10 @@ from benchmarks.watching import size_of, watch
 
 
 def test_without_faults_parts_are_taken_in_their_order():
-    course = Simulation(np.array([3.0, 1.0, 1.0, 4.0]), Fleet(2, workers=1), seed=0).run()
-    assert course.seconds == 6.0  # 3, 1 + 1 + 4
-    assert course.idle_or_lost == pytest.approx(1 - 9 / 12)
-    assert (course.again, course.failed) == (0, 0)
+    run = Simulation(np.array([3.0, 1.0, 1.0, 4.0]), Fleet(2, workers=1), seed=0).run()
+    assert run.seconds == 6.0  # 3, 1 + 1 + 4
+    assert run.idle_or_lost == pytest.approx(1 - 9 / 12)
+    assert (run.again, run.failed) == (0, 0)
 
 
 def test_copies_help_against_slow_machines():
@@ -36,8 +36,8 @@ def test_failures_begin_parts_again_and_take_longer():
 
 
 def test_parts_that_never_end_fail_and_the_job_ends():
-    course = Simulation(np.full(3, 1e9), Fleet(2, workers=1, hours=0.1), 0).run()
-    assert course.failed == 3
+    run = Simulation(np.full(3, 1e9), Fleet(2, workers=1, hours=0.1), 0).run()
+    assert run.failed == 3
 
 
 def test_rates_are_the_line_through_the_sizes():

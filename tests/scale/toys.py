@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from gatas.graph import Graph
 from gatas.scale import Job, open_engine, run_job
 from gatas.scale.job import Outline
 from gatas.scale.parts import Part
@@ -30,6 +31,10 @@ class Squares:
     seconds: float = 0.0
 
     name = "squares"
+
+    @property
+    def data(self) -> Path:
+        return Path(self.scratch).with_name("graph")
 
     def identity(self) -> dict[str, Any]:
         return {"task": self.name, "num_nodes": self.num_nodes}
@@ -66,6 +71,8 @@ class Squares:
 def squares(folder: Path, num_nodes: int = 30, **trouble: Any) -> Squares:
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
+    if not folder.joinpath("graph").exists():
+        Graph.from_edges([0], [1]).save(folder / "graph")
     return Squares(num_nodes, str(scratch), **trouble)
 
 

@@ -61,7 +61,7 @@ def test_where_all_pairs_are_links_there_are_no_others_to_draw():
 def test_a_split_in_which_nothing_can_be_measured_is_refused():
     dataset = likes()
     splits = {**dataset.splits, "valid": pairs((0, 0, 2, 1), (6, 1, 1, 0))}
-    with pytest.raises(GatasError, match="no type in the split 'valid' has both links and pairs that are none"):
+    with pytest.raises(GatasError, match="no type in the split 'valid' has both positives and negatives"):
         LinkTask(Dataset.for_links(dataset.graph, splits, dataset.names, name="likes"), 4)
 
 

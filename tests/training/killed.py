@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import torch
 
-from gatas.training import fit
+from gatas.inference import fit
 from tests.tasks.toys import camps, classifier
 
 SETTINGS: dict[str, Any] = {"epochs": 20, "batch_size": 2, "learning_rate": 0.01, "patience": 100, "checkpoint_seconds": 0}

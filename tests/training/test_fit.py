@@ -205,7 +205,7 @@ def test_an_unknown_device_is_refused():
 
 def test_an_unknown_setting_is_refused_with_the_nearest_name():
     with pytest.raises(ConfigError, match=r"there is no setting 'learning_rates'\. Did you mean 'learning_rate'"):
-        fit(classifier(camps()), camps(), learning_rates=0.1)
+        fit(classifier(camps()), camps(), learning_rates=0.1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("several", [True, False])

@@ -13,22 +13,27 @@ from PIL import Image
 from pytest import approx
 
 import gatas
+from gatas.datasets.encoding import Encoding
 from gatas.errors import TrainingError
+from gatas.files import checksum_of_json
 from gatas.graph import Graph
-from gatas.training import Config, fit, fit_many, load_config
+from gatas.graph.storage import store_fingerprint
+from gatas.inference import fit, fit_many
+from gatas.training import Config, load_config
+from gatas.training.evaluation import evaluate_run
 from gatas.training.plots import curve_plot, depth_plot
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
 
 FILES = {
     "config.yaml", "weights.safetensors", "metrics.json", "history.jsonl", "curve.png", "depth.png", "ids.parquet",
-    "about.json", "sums.json",
+    "about.json", "checksums.json",
 }  # fmt: skip
 
 
 def named_camps():
     dataset = camps()
-    names = [f"node {number}" for number in range(dataset.graph.num_nodes)]
-    graph = Graph.from_edges(dataset.graph.source, dataset.graph.neighbour, num_nodes=30, node_ids=names)
+    ids = [f"node {number}" for number in range(dataset.graph.num_nodes)]
+    graph = Graph.from_edges(dataset.graph.source, dataset.graph.neighbour, num_nodes=30, node_ids=ids)
     return replace(dataset, graph=graph, note="a toy")
 
 
@@ -59,7 +64,7 @@ def test_ids_come_back_out(saved):
 def test_a_run_without_a_folder_can_be_saved_to_one(tmp_path, saved):
     _, run = saved
     run.save(tmp_path / "elsewhere")
-    assert {path.name for path in (tmp_path / "elsewhere").iterdir()} == FILES
+    assert {path.name for path in (tmp_path / "elsewhere").iterdir()} == {*FILES, "data"}
     assert (tmp_path / "elsewhere" / "weights.safetensors").read_bytes() == saved[0].joinpath(
         "weights.safetensors"
     ).read_bytes()
@@ -84,7 +89,7 @@ def answers(model, dataset):
 def test_a_loaded_model_gives_the_same_answers(tmp_path, make, dataset, settings):
     run = fit(make(dataset, **settings), dataset, epochs=2, batch_size=5, device="cpu")
     run.save(tmp_path)
-    loaded = gatas.load(tmp_path, dataset=dataset)
+    loaded = gatas.load(tmp_path).model
     assert type(loaded) is type(run.model) and loaded.config == run.model.config and not loaded.training
     assert torch.equal(answers(loaded, dataset), answers(run.model, dataset))
     assert all(torch.equal(tensor, run.model.state_dict()[name]) for name, tensor in loaded.state_dict().items())
@@ -93,35 +98,37 @@ def test_a_loaded_model_gives_the_same_answers(tmp_path, make, dataset, settings
 def test_a_loaded_model_can_learn_on(saved):
     folder, run = saved
     dataset = named_camps()
-    again = fit(gatas.load(folder, dataset=dataset), dataset, warm_start=True, epochs=3, batch_size=5, device="cpu")
+    again = fit(gatas.load(folder).model, dataset, warm_start=True, epochs=3, batch_size=5, device="cpu")
     assert again.history[0]["loss"] < run.history[0]["loss"]
 
 
-def test_data_that_gatas_knows_is_loaded_by_name(tmp_path):
+def test_data_that_gatas_knows_comes_from_the_folder_too(tmp_path):
     dataset = gatas.load_dataset("kinship")
     run = fit(predictor(dataset), dataset, epochs=1, batch_size=2000, device="cpu")
     run.save(tmp_path)
-    assert torch.equal(answers(gatas.load(tmp_path), dataset), answers(run.model, dataset))
+    assert torch.equal(answers(gatas.load(tmp_path).model, dataset), answers(run.model, dataset))
 
 
-def test_another_graph_is_refused(saved):
-    with pytest.raises(
-        TrainingError, match=r"was trained on another graph: camps with fingerprint \w{12}, but others has \w{12}"
-    ):
-        gatas.load(saved[0], dataset=camps(name="others", seed=4))
+def test_another_graph_in_its_place_is_refused(tmp_path, saved):
+    saved[1].save(tmp_path / "run")
+    camps(name="others", seed=4).save(tmp_path / "run/data", overwrite=True)
+    with pytest.raises(TrainingError, match=r"was trained on other data: fingerprint \w{12}, but its folder data has \w{12}"):
+        gatas.load(tmp_path / "run")
 
 
-def test_data_that_is_not_at_hand_is_asked_for(saved):
-    with pytest.raises(TrainingError, match=r"the data of .* is not at hand: .*'camps'.* Or pass it as dataset\."):
-        gatas.load(saved[0])
+def test_data_that_is_missing_is_named(tmp_path, saved):
+    saved[1].save(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run/data")
+    with pytest.raises(TrainingError, match=r"the data of .* cannot be read: .*data is not a folder"):
+        gatas.load(tmp_path / "run")
 
 
 def test_weights_that_do_not_fit_are_refused(tmp_path, saved):
     saved[1].save(tmp_path)
     text = (tmp_path / "config.yaml").read_text()
     (tmp_path / "config.yaml").write_text(text.replace("num_heads: 2", "num_heads: 3"))
-    with pytest.raises(TrainingError, match=r"the weights in .* do not fit its config\.yaml and camps"):
-        gatas.load(tmp_path, dataset=named_camps())
+    with pytest.raises(TrainingError, match=r"the weights in .* do not fit its config\.yaml and data"):
+        gatas.load(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, saved):
     [
         ("weights.safetensors", b"\0" * 50),
         ("about.json", b"{"),
-        ("about.json", b"{}"),
+        ("about.json", b'{"format": 2}'),
         ("about.json", b"3"),
         ("about.json", None),
     ],
@@ -138,7 +145,7 @@ def test_a_folder_without_a_finished_run_is_refused(tmp_path, saved, name, conte
     saved[1].save(tmp_path)
     (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     with pytest.raises(TrainingError, match=r"holds no finished run that can be read \(.*\)\. Give the folder of one\."):
-        gatas.load(tmp_path, dataset=named_camps())
+        gatas.load(tmp_path)
 
 
 def test_several_seeds_have_a_folder_each_and_a_summary_above(tmp_path):
@@ -149,9 +156,9 @@ def test_several_seeds_have_a_folder_each_and_a_summary_above(tmp_path):
     assert summary["test"]["accuracy"] == approx({"mean": runs.mean("test.accuracy"), "std": runs.std("test.accuracy")})
     for run in runs:
         own = tmp_path / f"seed-{run.seed}"
-        assert {path.name for path in own.iterdir()} == FILES
+        assert {path.name for path in own.iterdir()} == {*FILES, "data"}
         assert json.loads((own / "metrics.json").read_text()) == run.metrics
-        assert torch.equal(answers(gatas.load(own, dataset=camps()), camps()), answers(run.model, camps()))
+        assert torch.equal(answers(gatas.load(own).model, camps()), answers(run.model, camps()))
 
 
 def test_what_could_not_be_measured_is_null(tmp_path, saved):
@@ -189,25 +196,61 @@ def test_legends_are_inside_the_picture_and_titles_name_the_data(plot, splits, e
 
 
 def test_how_columns_became_features_is_kept(shop_folder, tmp_path):
-    kept = json.loads((shop_folder / "encoding.json").read_text())
+    manifest = json.loads((shop_folder / "data/manifest.json").read_text())
+    kept = manifest["parameters"]["encoding"]
     assert [column["name"] for column in kept["columns"]] == ["age", "town", "colour"]
     shutil.copytree(shop_folder, tmp_path / "run")
-    (tmp_path / "run/encoding.json").unlink()  # as in folders from before it was kept
-    assert gatas.load(tmp_path / "run").encoding == gatas.load(shop_folder).encoding
+    assert gatas.load(tmp_path / "run").dataset.encoding == Encoding.model_validate(kept)
+
+
+def rewrite_signed(run, manifest):
+    """Write a manifest with its checksum, and the run's note of which data it has."""
+    content = {name: value for name, value in manifest.items() if name != "sha256"}
+    (run / "data/manifest.json").write_text(json.dumps({**content, "sha256": checksum_of_json(content)}))
+    about = json.loads((run / "about.json").read_text())
+    about["contents"] = store_fingerprint(run / "data", "dataset")
+    (run / "about.json").write_text(json.dumps(about))
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "encoding.json could not be read"),
-        ("[]", "encoding.json could not be read"),
-        ('{"format": 2}', "encoding.json has format 2; this version of gatas reads 1. Update gatas."),
-        ('{"format": 1, "types": ["a"]}', "encoding.json could not be read"),
+        ("text", "the encoding of columns could not be read (it: "),
+        ([], "the encoding of columns could not be read (it: "),
+        ({"format": 2}, "run/data has format 2; this version of gatas reads 1. Update gatas."),
+        ({"format": 1, "types": ["a"]}, "the encoding of columns could not be read (missing: "),
     ],
 )
 def test_a_damaged_encoding_is_refused_in_one_line(shop_folder, tmp_path, content, message):
     shutil.copytree(shop_folder, tmp_path / "run")
-    (tmp_path / "run/encoding.json").write_text(content)
+    manifest = json.loads((tmp_path / "run/data/manifest.json").read_text())
+    manifest["parameters"]["encoding"] = content
+    rewrite_signed(tmp_path / "run", manifest)
     with pytest.raises(gatas.TrainingError) as error:
         gatas.load(tmp_path / "run")
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("changed", [{"format": 1}, {}], ids=["format 1", "no format"])
+@pytest.mark.parametrize("ask", [gatas.load, evaluate_run])
+def test_a_run_of_gatas_0_1_is_refused_in_one_line(tmp_path, saved, changed, ask):
+    saved[1].save(tmp_path)
+    about = json.loads((tmp_path / "about.json").read_text())
+    del about["format"]
+    (tmp_path / "about.json").write_text(json.dumps(about | changed))
+    with pytest.raises(TrainingError) as error:
+        ask(tmp_path)
+    assert str(error.value) == f"{tmp_path} was written by gatas 0.1, whose runs do not hold their data. Train the model again."
+
+
+def test_the_folder_of_each_seed_answers_alone_and_their_data_is_stored_once(tmp_path):
+    config = Config.model_validate({"model": SMALL, "training": {"epochs": 1, "batch_size": 5}})
+    runs = fit_many(config, [2, 5], dataset=camps(), folder=tmp_path / "runs", device="cpu")
+    first, second = (tmp_path / "runs" / f"seed-{seed}" for seed in (2, 5))
+    names = sorted(file.name for file in (first / "data").iterdir())
+    assert "neighbour.npy" in names and names == sorted(file.name for file in (second / "data").iterdir())
+    for name in names:
+        assert (first / "data" / name).stat().st_ino == (second / "data" / name).stat().st_ino
+    shutil.rmtree(first)
+    alone = second.rename(tmp_path / "alone")
+    np.testing.assert_array_equal(gatas.load(alone).embed_all(), runs[1].predictor.embed_all())

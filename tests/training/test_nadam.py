@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from gatas.ops.nadam import Moments, cuda
+from gatas.ops.nadam import Moments, NAdamInputs, cuda
 from gatas.training import NAdam
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

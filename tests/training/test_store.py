@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from gatas.inference.embed import embed
 
 from gatas.datasets import StoreData, open_dataset
 from gatas.datasets.generating import GraphRecipe, generate_graph
@@ -15,9 +14,10 @@ from gatas.datasets.ingest import ingest
 from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GraphError, TransitionError
 from gatas.graph import Graph
+from gatas.inference import Predictor, fit_many, load
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.nodes import NodeTask
-from gatas.training import Config, fit_many, load, load_config
+from gatas.training import Config, load_config
 from gatas.transitions import OnDemand, Transitions
 from gatas.transitions.ahead import ReadAhead
 
@@ -79,11 +79,11 @@ def test_embeddings_read_ahead_are_the_same_and_rows_made_once(data, monkeypatch
         return made(self, wanted)
 
     monkeypatch.setattr(ReadAhead, "_made", counted)
-    model.answer_draws = 3
-    ahead = embed(model, range(600), batch_size=64)
+    predictor = Predictor(model, run.dataset, draws=3)
+    ahead = predictor.embed(range(600), batch_size=64)
     assert [len(wanted) for wanted in asked] == [64] * 9 + [24]  # once for three draws, and by nobody else
     model.sampler.transitions = model.transitions.source
-    assert embed(model, range(600), batch_size=64).tobytes() == ahead.tobytes()
+    assert predictor.embed(range(600), batch_size=64).tobytes() == ahead.tobytes()
 
 
 def test_rows_that_could_not_be_made_ahead_are_tried_again(data, monkeypatch):
@@ -127,8 +127,8 @@ def test_a_run_on_a_store_is_loaded_and_resumed(data, tmp_path):
     config = load_config(data / "config.yaml")
     assert isinstance(config.data, StoreData) and config.data.store == data / "store" and config.data.name == "store"
     (run,) = fit_many(config, [0], folder=tmp_path / "run", device="cpu")
-    model = load(tmp_path / "run")
-    assert np.array_equal(model.predict([3, 4]).probabilities, run.model.predict([3, 4]).probabilities)
+    predictor = load(tmp_path / "run")
+    assert np.array_equal(predictor.predict([3, 4]).probabilities, run.predictor.predict([3, 4]).probabilities)
     (again,) = fit_many(config, [0], folder=tmp_path / "run", device="cpu")
     assert same(weights([run]), weights([again]))
 

@@ -18,7 +18,8 @@ from gatas.experiments.results import SeedRun
 from gatas.tasks.config import checked
 from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.limit import Limit
-from gatas.training.loop import Entry, chosen_device, fit_models
+from gatas.training.loop import chosen_device, fit_models
+from gatas.training.progress import Entry
 from gatas.training.run import TrainedRun
 
 ENCODERS: dict[str, tuple[type[LinkPeer], Any]] = {

@@ -27,8 +27,8 @@ from gatas.tasks.learnable import Learnable
 from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.learner import Loop
 from gatas.training.limit import Limit
-from gatas.training.loop import Entry
 from gatas.training.nadam import NAdam
+from gatas.training.progress import Entry
 from gatas.training.run import TrainedRun
 from gatas.training.stopping import EarlyStopping
 

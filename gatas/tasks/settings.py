@@ -1,0 +1,35 @@
+"""`ModelSettings`: the settings of `ModelConfig` as typed keyword arguments, which editors complete and mypy checks."""
+
+from typing import Literal, TypedDict
+
+from gatas.tasks.config import AblationName
+
+
+class ModelSettings(TypedDict, total=False):
+    """Settings of a model, all optional; `ModelConfig` has their defaults and says what they mean."""
+
+    num_steps: int
+    sample_size: int
+    transition_kind: Literal["walk", "count"]
+    max_candidates: int | tuple[int, ...] | None
+    max_degree: int | None
+    layer_norm: bool | None
+    hidden_size: int
+    node_embedding_size: int | None
+    node_embedding_scale: float | None
+    relation_embedding_size: int
+    neighbour_size: int
+    head_size: int
+    num_heads: int
+    input_noise: float
+    dropout: float
+    path_attention: Literal["linear", "mlp", "none"]
+    hidden_sizes: tuple[int, ...]
+    pair_hidden_size: int
+    pair_products: bool
+    exclude_targets: bool
+    late_decay: bool
+    positions_from_neighbour: bool
+    path_score_dropout: bool
+    l2_on_depth: bool
+    ablation: AblationName

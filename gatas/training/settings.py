@@ -1,0 +1,30 @@
+"""`TrainingSettings`: the settings of `TrainingConfig` as typed keyword arguments, which editors complete and mypy checks."""
+
+from typing import Literal, TypedDict
+
+
+class TrainingSettings(TypedDict, total=False):
+    """Settings of a training, all optional; `TrainingConfig` has their defaults and says what they mean."""
+
+    epochs: int
+    batch_size: int
+    by_graph: bool
+    optimiser: Literal["nadam", "adam"]
+    learning_rate: float
+    schedule: Literal["constant", "cosine"]
+    momentum_decay: float
+    max_norm: float | None
+    l2: float
+    negatives: Literal["once", "each epoch"]
+    consistency: float
+    consistency_draws: int
+    consistency_nodes: int
+    temperature: float
+    monitor: Literal["loss", "metric", "either", "both"]
+    patience: int
+    evaluation_mode: Literal["sample", "top", "all"]
+    evaluation_draws: int
+    embedding_updates: Literal["auto", "all", "seen"]
+    precision: Literal["float32", "tf32", "bfloat16"]
+    checkpoint_seconds: float
+    keep_checkpoints: int
