@@ -70,7 +70,7 @@ COMMANDS = {
     ),
     "serve": (
         "gatas.cli.serve:serve",
-        "Answer over HTTP: embeddings, classes, links, explanations, nearest nodes. Logs go to standard error, as JSON lines.",
+        "Serve a trained model over HTTP: embeddings, classes, links, explanations, nearest nodes. Logs go to standard error.",
     ),
     "verify": (
         "gatas.cli.verify:verify",

@@ -33,7 +33,7 @@ def plain_table(*columns: str) -> "Table":
 
 def print_table(title: str, table: "Table") -> None:
     """Print a bold line, the table, and an empty line."""
-    stdout.print(title, style="bold")
+    stdout.print(title, style="bold", soft_wrap=True)
     stdout.print(table)
     stdout.print()
 

@@ -121,7 +121,7 @@ def report(out: Path, rows: int, entries: int, num_bytes: int, json: bool) -> No
     if json:
         print_json({"folder": str(out), "rows": rows, "entries": entries, "bytes": num_bytes})
     else:
-        stdout.print(f"{out}: {rows:,} rows, {entries:,} entries, {readable_bytes(num_bytes)}")
+        stdout.print(f"{out}: {rows:,} rows, {entries:,} entries, {readable_bytes(num_bytes)}", soft_wrap=True)
 
 
 @app.command()

@@ -254,7 +254,7 @@ def test_a_missing_file_is_named(folder, name):
         (set_at("parameters", "splits", value=None), "is damaged"),
         (set_at("parameters", "names", value=["cat"]), "is damaged"),
         (set_at("parameters", "task", value="link prediction"), "lists no split-0-source.npy"),
-        (set_at("parameters", "encoding", value={"what": 1}), "is damaged"),
+        (set_at("parameters", "encoding", value={"what": 1}), "the encoding of columns in .* has format None"),
         (set_at("parameters", "inverse_of", value=[1, 1]), "is damaged"),
     ],
 )
