@@ -22,17 +22,17 @@ EDGES = {
 }
 NODES = {"id": "Column of the node table: the id", "node_type": "Column: its type (- for none)"}
 TASKS = {"c": "node classification", "l": "link prediction"}
-START: dict[str, dict[str, Any]] = {
+SHOWN = {
     "node classification": {
-        "model": {"num_steps": 3, "sample_size": 50, "num_heads": 4, "dropout": 0.5},
-        "training": {"epochs": 100, "patience": 20, "batch_size": 100, "learning_rate": 0.005, "monitor": "loss"},
+        "model": ("num_steps", "sample_size", "num_heads", "dropout"),
+        "training": ("epochs", "patience", "batch_size", "learning_rate", "monitor"),
     },
     "link prediction": {
-        "model": {"num_steps": 2, "sample_size": 50, "num_heads": 4, "dropout": 0.3, "pair_products": True},
-        "training": {"epochs": 30, "patience": 10, "batch_size": 250, "learning_rate": 0.005, "l2": 0.001, "monitor": "metric"},
+        "model": ("num_steps", "sample_size", "num_heads", "dropout", "pair_products"),
+        "training": ("epochs", "patience", "batch_size", "learning_rate", "l2", "monitor"),
     },
 }
-"""What a first training starts from; not tuned to anyone's data."""
+"""Settings that are written into the file: those that are changed most often."""
 
 
 def init(
@@ -69,7 +69,7 @@ def guessed(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
 
     found = guess_settings(edges.absolute(), None if nodes is None else nodes.absolute(), data)
     found.setdefault("name", edges.absolute().parent.name or "own data")
-    return checked(Config, {"data": found, **START[found["task"]]} if found["task"] in START else {"data": found})
+    return checked(Config, {"data": found})
 
 
 def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
@@ -113,4 +113,4 @@ def _changed(config: "Config", section: str) -> list[str]:
     """Return the settings that a first training starts from, and all that are not as usual."""
     values = getattr(config, section)
     unusual = (name for name, field in type(values).model_fields.items() if getattr(values, name) != field.default)
-    return list(dict.fromkeys([*START[config.data.task][section], *unusual]))
+    return list(dict.fromkeys([*SHOWN[config.data.task][section], *unusual]))

@@ -22,22 +22,28 @@ TRANSDUCTIVE: dict[str, Any] = {
         "num_steps": 3, "sample_size": 100, "hidden_size": 50, "neighbour_size": 50, "head_size": 50, "num_heads": 8,
         "node_embedding_size": 10, "relation_embedding_size": 10, "input_noise": 0.9, "dropout": 0.5,
     },
-    "training": {"batch_size": 5000, "l2": 0.05, "epochs": 1000, "patience": 100, "learning_rate": 0.001},
+    "training": {
+        "batch_size": 5000, "l2": 0.05, "epochs": 1000, "patience": 100, "learning_rate": 0.001, "monitor": "metric",
+    },
 }  # fmt: skip
 INDUCTIVE: dict[str, Any] = {
     "model": {
         "num_steps": 3, "sample_size": 500, "hidden_size": 50, "neighbour_size": 50, "head_size": 50, "num_heads": 10,
-        "node_embedding_size": 0, "relation_embedding_size": 5, "hidden_sizes": (256, 256),
+        "node_embedding_size": 0, "relation_embedding_size": 5, "hidden_sizes": (256, 256), "dropout": 0.0,
     },
-    "training": {"batch_size": 100, "by_graph": True, "epochs": 1000, "patience": 10, "learning_rate": 0.001},
+    "training": {
+        "batch_size": 100, "by_graph": True, "epochs": 1000, "patience": 10, "learning_rate": 0.001, "monitor": "metric",
+    },
 }  # fmt: skip
 LINKS: dict[str, Any] = {
     "model": {
         "num_steps": 2, "sample_size": 100, "neighbour_size": 50, "head_size": 50, "num_heads": 10,
         "node_embedding_size": 50, "relation_embedding_size": 50, "pair_hidden_size": 256, "exclude_targets": False,
+        "dropout": 0.0, "pair_products": False,
     },
     "training": {
         "batch_size": 200, "epochs": 1000, "patience": 5, "learning_rate": 0.001, "negatives": "once", "monitor": "loss",
+        "l2": 0.0,
     },
 }  # fmt: skip
 PAPER = {
@@ -79,16 +85,19 @@ OWN: dict[str, dict[str, Any]] = {
     "digits": {
         "model": {"sample_size": 50, "dropout": 0.5, "num_heads": 4},
         "training": {
-            "epochs": 60, "patience": 40, "learning_rate": 0.01, "schedule": "cosine", "l2": 0.005, "monitor": "loss",
+            "batch_size": 100, "epochs": 60, "patience": 40, "learning_rate": 0.01, "schedule": "cosine", "l2": 0.005,
+            "monitor": "loss",
         },
     },
     "kinship": {
         "model": {
-            "sample_size": 50, "num_heads": 2, "node_embedding_size": 64, "node_embedding_scale": 1.0, "neighbour_size": 32,
+            "num_steps": 3, "sample_size": 50, "num_heads": 2, "node_embedding_size": 64, "node_embedding_scale": 1.0,
+            "neighbour_size": 32,
             "head_size": 32, "pair_hidden_size": 128, "pair_products": True, "dropout": 0.1,
         },
         "training": {
-            "batch_size": 250, "epochs": 16, "learning_rate": 0.01, "schedule": "cosine", "evaluation_mode": "all",
+            "batch_size": 250, "epochs": 16, "patience": 100, "learning_rate": 0.01, "schedule": "cosine", "l2": 0.0,
+            "evaluation_mode": "all",
         },
     },
 }  # fmt: skip

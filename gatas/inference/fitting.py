@@ -10,7 +10,7 @@ from gatas.errors import ConfigError, TrainingError
 from gatas.inference.run import Run
 from gatas.tasks import Model
 from gatas.tasks.config import checked
-from gatas.training.config import Config, TrainingConfig
+from gatas.training.config import Config, TrainingConfig, training_defaults
 from gatas.training.group import ALONE, Group
 from gatas.training.loop import check_fits, fit_models, make_model
 from gatas.training.progress import Report
@@ -56,7 +56,8 @@ def fit(
     >>> run.metrics["test"]["accuracy"]
     """
     data = dataset.origin or NamedData(name=dataset.name)
-    config = Config(data=data, model=model.config, training=checked(TrainingConfig, settings))
+    training = checked(TrainingConfig, {**training_defaults(dataset.task), **settings})
+    config = Config(data=data, model=model.config, training=training)
     check_fits(model, dataset)
     if not warm_start:
         if warm_start is None and not model.has_own_weights():

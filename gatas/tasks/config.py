@@ -8,7 +8,9 @@ from gatas.datasets.settings import checked
 
 AblationName = Literal["none", "base", "without_transitions", "without_embeddings", "without_paths"]
 
-__all__ = ["AblationName", "ModelConfig", "checked"]
+__all__ = ["AblationName", "ModelConfig", "checked", "model_defaults"]
+
+LINK_DEFAULTS: dict[str, Any] = {"num_steps": 2, "dropout": 0.3, "pair_products": True}
 
 
 def _caps(given: Any) -> Any:
@@ -21,11 +23,16 @@ def _caps(given: Any) -> Any:
 StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
 
 
+def model_defaults(task: str) -> dict[str, Any]:
+    """Return the settings of a model that are by default not those of `ModelConfig`, but others for this task."""
+    return LINK_DEFAULTS if task == "link prediction" else {}
+
+
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
-    """Sizes and switches of a model; letters are those of the paper."""
+    """Sizes and switches of a model; letters are those of the paper. Defaults are for classes of nodes."""
 
     num_steps: int = Field(3, ge=1, description="C: the longest path considered")
-    sample_size: int = Field(100, ge=1, description="S: neighbours drawn for each target")
+    sample_size: int = Field(50, ge=1, description="S: neighbours drawn for each target")
     transition_kind: Literal["walk", "count"] = Field("walk", description="probabilities of walks, or shares of their number")
     max_candidates: StepCaps = Field(
         None, description="keep only the likeliest of each target and step, or so many by step such as [64, 256]; null: all"
@@ -42,9 +49,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     relation_embedding_size: int = Field(10, ge=1, description="D: learned per edge type")
     neighbour_size: int = Field(50, ge=1, description="F': width of a neighbour's representation")
     head_size: int = Field(50, ge=1, description="F'': width of one attention head")
-    num_heads: int = Field(8, ge=1, description="K: attention heads")
+    num_heads: int = Field(4, ge=1, description="K: attention heads")
     input_noise: float = Field(0.0, ge=0, lt=1, description="share of features masked in training")
-    dropout: float = Field(0.0, ge=0, lt=1, description="on representations and attention weights")
+    dropout: float = Field(0.5, ge=0, lt=1, description="on representations and attention weights")
     path_attention: Literal["linear", "mlp", "none"] = Field(
         "linear", description="f of eq. 1: the paper's, or with a hidden layer"
     )

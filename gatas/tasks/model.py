@@ -16,7 +16,7 @@ from gatas.nn import Encoder
 from gatas.nn.ablations import ABLATIONS
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
-from gatas.tasks.config import ModelConfig, checked
+from gatas.tasks.config import ModelConfig, checked, model_defaults
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.settings import ModelSettings
 from gatas.transitions import OnDemand, Transitions, TransitionSource
@@ -61,7 +61,7 @@ class Model(Learnable):
         **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
-        self.config = checked(ModelConfig, settings)
+        self.config = checked(ModelConfig, {**model_defaults(dataset.task), **settings})
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]

@@ -5,24 +5,31 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
-from gatas.datasets.config import DataConfig, DataSettings, NamedData
+from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
 from gatas.datasets.settings import parsed_setting
 from gatas.errors import ConfigError
-from gatas.tasks.config import ModelConfig, checked
+from gatas.tasks.config import ModelConfig, checked, model_defaults
 
-__all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting"]
+__all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting", "training_defaults"]
+
+LINK_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250, "l2": 0.001, "monitor": "metric"}
+
+
+def training_defaults(task: str) -> dict[str, Any]:
+    """Return the settings of training that are by default not those of `TrainingConfig`, but others for this task."""
+    return LINK_DEFAULTS if task == "link prediction" else {}
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     """How a model learns: steps, stopping, evaluation, checkpoints."""
 
-    epochs: int = Field(1000, ge=1, description="at most so many times through the training split")
+    epochs: int = Field(100, ge=1, description="at most so many times through the training split")
     batch_size: int = Field(100, ge=1, description="B: targets (or pairs) per step")
     by_graph: bool = Field(False, description="batches of one graph each, where there are several: quicker on a GPU")
     optimiser: Literal["nadam", "adam"] = Field("nadam", description="Adam with or without Nesterov's momentum")
-    learning_rate: float = Field(0.001, gt=0, description="of the optimiser")
+    learning_rate: float = Field(0.005, gt=0, description="of the optimiser")
     schedule: Literal["constant", "cosine"] = Field("constant", description="cosine: to zero over all epochs")
     momentum_decay: float = Field(0.004, ge=0, description="of NAdam's momentum; a large one holds it at 0.9")
     max_norm: float | None = Field(5.0, gt=0, description="gradients are clipped at this norm; null: not at all")
@@ -33,11 +40,11 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     consistency_nodes: int = Field(500, ge=0, description="how many nodes without labels a step then holds")
     temperature: float = Field(0.5, gt=0, le=1, description="how much the mean of the draws is then sharpened; 1: not at all")
     monitor: Literal["loss", "metric", "either", "both"] = Field(
-        "metric",
+        "loss",
         description="what early stopping looks at, on validation data; either: keeps the best metric, waits for both; "
         "both: keeps what is best by both, waits for both",
     )
-    patience: int = Field(100, ge=1, description="stop after so many epochs without improvement")
+    patience: int = Field(20, ge=1, description="stop after so many epochs without improvement")
     evaluation_mode: Literal["sample", "top", "all"] = Field(
         "sample", description="neighbours in evaluation: drawn, likeliest, all"
     )
@@ -56,6 +63,18 @@ class Config(BaseModel, frozen=True, extra="forbid"):
     data: DataConfig = Field(NamedData(), description="what is learned from")
     model: ModelConfig = Field(ModelConfig(), description="what learns")
     training: TrainingConfig = Field(TrainingConfig(), description="how")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_defaults(cls, given: Any) -> Any:
+        """Complete sections that are given in part by the defaults of the task that the data is for."""
+        if not isinstance(given, Mapping):
+            return given
+        task = _task_of(given.get("data", NamedData()))
+        defaults = {"model": model_defaults(task), "training": training_defaults(task)}
+        sections = {name: given.get(name, {}) for name in defaults}
+        filled = {name: {**defaults[name], **own} for name, own in sections.items() if isinstance(own, Mapping)}
+        return {**given, **filled}
 
     def to_yaml(self) -> str:
         """Return YAML with a comment for every setting; it reads back as it was written."""
@@ -85,6 +104,15 @@ class Config(BaseModel, frozen=True, extra="forbid"):
                 raise ConfigError(f"{name!r} names no setting; expected {', '.join(f'{s}.…' for s in content)}.")
             content[section] = {**content[section], key: value}
         return checked(Config, content)
+
+
+def _task_of(data: Any) -> str:
+    """Return what data is for; nothing where it cannot be told, which is said when the data is checked."""
+    try:
+        task: str = data.task if isinstance(data, DataSettings) else data_config(data).task  # type: ignore[attr-defined]
+        return task
+    except (ConfigError, TypeError, AttributeError):
+        return ""
 
 
 def load_config(path: str | Path) -> Config:

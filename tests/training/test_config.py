@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from gatas.datasets import LinkTableData, NamedData, NodeTableData, StoreData, load_dataset
 from gatas.errors import ConfigError
-from gatas.tasks import ModelConfig
+from gatas.inference import fit
+from gatas.tasks import LinkPredictor, ModelConfig, NodeClassifier
 from gatas.tasks.config import checked
 from gatas.training import Config, TrainingConfig, load_config
 from gatas.training.config import parsed_setting
+from tests.tasks.toys import camps, likes
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=120)
 
@@ -188,3 +190,16 @@ def test_settings_replace_single_values():
 def test_settings_of_a_model_are_checked_where_it_is_made():
     with pytest.raises(ConfigError, match=r"there is no setting 'sample_sise'\. Did you mean 'sample_size'"):
         checked(ModelConfig, {"sample_sise": 3})
+
+
+@pytest.mark.parametrize(("data", "make", "dataset"), [("digits", NodeClassifier, camps), ("kinship", LinkPredictor, likes)])
+def test_defaults_are_the_same_wherever_they_are_reached_from(tmp_path, data, make, dataset):
+    own = dataset()
+    by_hand = make(own)
+    by_name = Config.model_validate({"data": {"name": data}})
+    assert by_hand.config == by_name.model == loaded(tmp_path, f"data: {{name: {data}}}").model
+    run = fit(by_hand, own, epochs=1, device="cpu")
+    assert run.config.training == by_name.training.model_copy(update={"epochs": 1})
+    by_parts = Config.model_validate({"data": {"name": data}, "model": {"num_heads": 7}, "training": {"l2": 0.5}})
+    assert by_parts.model == by_name.model.model_copy(update={"num_heads": 7})
+    assert by_parts.training == by_name.training.model_copy(update={"l2": 0.5})

@@ -61,7 +61,16 @@ def test_two_camps_are_told_apart():
 
 def test_links_of_a_circle_are_learned():
     dataset = likes()
-    run = fit(predictor(dataset, dropout=0), dataset, epochs=60, batch_size=60, learning_rate=0.02, negatives="once")
+    run = fit(
+        predictor(dataset, dropout=0),
+        dataset,
+        epochs=60,
+        batch_size=60,
+        learning_rate=0.02,
+        l2=0,
+        patience=60,
+        negatives="once",
+    )
     assert run.history[-1]["loss"] < 0.5 * run.history[0]["loss"]
     assert run.metrics["test"]["by_type"]["likes"]["positives"] == 2
 

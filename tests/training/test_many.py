@@ -23,8 +23,11 @@ CASES = {
 
 
 def config_of(make, **training):
-    model = {**SMALL, "node_embedding_size": 4} if make is predictor else SMALL
-    return Config.model_validate({"model": model, "training": training})
+    if make is predictor:
+        return Config.model_validate(
+            {"data": {"name": "kinship"}, "model": {**SMALL, "node_embedding_size": 4}, "training": training}
+        )
+    return Config.model_validate({"model": SMALL, "training": training})
 
 
 def assert_alike(together, alone):
@@ -79,7 +82,7 @@ def test_models_that_have_stopped_take_no_more_steps(monkeypatch):
         return train(self, *args)
 
     monkeypatch.setattr(Learner, "train", counted)
-    settings: dict[str, Any] = {"epochs": 12, "batch_size": 5, "learning_rate": 0.01, "patience": 1}
+    settings: dict[str, Any] = {"epochs": 12, "batch_size": 5, "learning_rate": 0.01, "patience": 1, "monitor": "metric"}
     runs = fit_many(config_of(classifier, **settings), range(6), dataset=camps())
     assert at_work[0] == 6 and at_work == sorted(at_work, reverse=True) and at_work[-1] <= 3
     assert len(at_work) == max(run.metrics["epochs"] for run in runs)
@@ -88,7 +91,13 @@ def test_models_that_have_stopped_take_no_more_steps(monkeypatch):
 
 
 def test_a_training_that_left_models_behind_goes_on_without_them(tmp_path):
-    settings: dict[str, Any] = {"batch_size": 5, "learning_rate": 0.01, "patience": 1, "checkpoint_seconds": 0}
+    settings: dict[str, Any] = {
+        "batch_size": 5,
+        "learning_rate": 0.01,
+        "patience": 1,
+        "monitor": "metric",
+        "checkpoint_seconds": 0,
+    }
     undisturbed = fit_many(config_of(classifier, epochs=12, **settings), range(6), dataset=camps())
     epochs = sorted(run.metrics["epochs"] for run in undisturbed)
     assert epochs[2] < epochs[-1]  # half have stopped before the last does
@@ -143,7 +152,7 @@ def test_a_model_that_has_stopped_may_go_wrong_while_others_learn(monkeypatch, w
     scores = iter([[0.5, 0.1, 0.1], [0.4, 0.2, 0.2], [0.4, 0.3, 0.3], [0.4, 0.4, 0.4], [0.4, 0.5, 0.5]])
     monkeypatch.setattr(NodeTask, "monitor", lambda *_: {"loss": torch.ones(3), "accuracy": torch.tensor(next(scores))})
     monkeypatch.setattr(Learner, "train", gone_wrong)
-    config = config_of(classifier, epochs=5, batch_size=5, patience=1)
+    config = config_of(classifier, epochs=5, batch_size=5, patience=1, monitor="metric")
     if stops:
         with pytest.raises(TrainingError, match=r"the loss became nan in epoch 3, batch 0 \(targets .*\), seed 9"):
             fit_many(config, [4, 9, 5], dataset=camps(), device="cpu")

@@ -31,7 +31,7 @@ NODES: list[dict[str, Any]] = [
 ]  # fmt: skip
 LINKS: list[dict[str, Any]] = [
     {"pair_hidden_size": 4},
-    {"pair_products": True},
+    {"pair_products": False},
     {"exclude_targets": False},
     {"negatives": "once"},
 ]

@@ -32,7 +32,8 @@ Recipes = Mapping[str, PeerRecipe]
 
 def trained(**settings: Any) -> TrainingConfig:
     """Adam as peers use it: without clipping, on all training nodes at once."""
-    return TrainingConfig(**{"optimiser": "adam", "max_norm": None, "batch_size": ALL_NODES, **settings})
+    usual = {"epochs": 1000, "patience": 100, "learning_rate": 0.001, "monitor": "metric", "batch_size": ALL_NODES}
+    return TrainingConfig(**{"optimiser": "adam", "max_norm": None, **usual, **settings})
 
 
 class Peer(Learnable):
