@@ -296,7 +296,11 @@ class Loop:
         before = [tensor.detach().clone() for tensor in self.changed]
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
+        from gatas.ops.launch import compile_ahead  # Triton, which a CPU does without
+
         with torch.cuda.stream(side):
+            with compile_ahead():
+                self.work({name: column[0] for name, column in self.columns.items()})
             for _ in range(3):
                 result = self.work({name: column[0] for name, column in self.columns.items()})
             self.results = result.new_zeros(count, *result.shape)
