@@ -5,31 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gatas.cli import jobs, runs
 from gatas.cli.importing import quick_imports
-from gatas.cli.jobs import (
-    EngineChoice,
-    EngineOption,
-    GpusOption,
-    JobOption,
-    PartsOption,
-    RayAddressOption,
-    WorkersOption,
-    answer_all,
-    chosen_engine,
-)
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stderr, stdout
-from gatas.cli.runs import (
-    DeviceOption,
-    EmbeddingChoice,
-    FewNodesOption,
-    NewEdgesOption,
-    NewEmbeddingsOption,
-    NewNodesOption,
-    RunArgument,
-    load_predictor,
-    refuse_both,
-    refuse_with_engine,
-)
 from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
 
@@ -43,25 +21,25 @@ LIKELIEST = 3
 
 
 def predict(
-    run: Path = RunArgument,
+    run: Path = runs.RunArgument,
     ids: list[str] = typer.Argument(None, metavar="ID", help="Nodes to classify; all if none are given."),
     out: Path | None = typer.Option(None, "--out", help="File to write: .parquet, .csv or .json."),
-    nodes: Path | None = FewNodesOption,
+    nodes: Path | None = runs.FewNodesOption,
     pairs: Path | None = typer.Option(None, "--pairs", metavar="FILE", help="Score these links: source, target[, type]."),
     source: list[str] = typer.Option([], "--source", metavar="ID", help="Find this node's likeliest links; repeatable."),
     sources: Path | None = typer.Option(None, "--sources", metavar="FILE", help="The same for a table's column of ids."),
     edge_type: str | None = typer.Option(None, "--type", help="Type of the links, where there are several."),
     top: int = typer.Option(10, "--top", min=1, help="How many links for each source; known ones are left out."),
-    new_nodes: Path | None = NewNodesOption,
-    new_edges: Path | None = NewEdgesOption,
-    new_embeddings: EmbeddingChoice = NewEmbeddingsOption,
-    device: str = DeviceOption,
-    engine: EngineChoice | None = EngineOption,
-    workers: int | None = WorkersOption,
-    parts: int | None = PartsOption,
-    job: Path | None = JobOption,
-    ray_address: str | None = RayAddressOption,
-    gpus_per_worker: float = GpusOption,
+    new_nodes: Path | None = runs.NewNodesOption,
+    new_edges: Path | None = runs.NewEdgesOption,
+    new_embeddings: runs.EmbeddingChoice = runs.NewEmbeddingsOption,
+    device: str = runs.DeviceOption,
+    engine: jobs.EngineChoice | None = jobs.EngineOption,
+    workers: int | None = jobs.WorkersOption,
+    parts: int | None = jobs.PartsOption,
+    job: Path | None = jobs.JobOption,
+    ray_address: str | None = jobs.RayAddressOption,
+    gpus_per_worker: float = jobs.GpusOption,
     verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -70,23 +48,23 @@ def predict(
         from gatas.inference.columns import read_ids
         from gatas.inference.files import TABLES, check_suffix
 
-    refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources)
+    runs.refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources)
     if ids and nodes is not None:
         raise ConfigError("ids and --nodes were given; expected one of them.")
     if out is not None:
         check_suffix(out, TABLES)
     if verify:
         verified(run)
-    chosen = chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
+    chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
-        refuse_with_engine(
+        runs.refuse_with_engine(
             ids=ids, nodes=nodes, pairs=pairs, source=source, sources=sources, new_nodes=new_nodes, new_edges=new_edges
         )
         if out is None:
             raise ConfigError("--engine writes the classes of all nodes: say into which file, by --out.")
-        report(out, answer_all("predictions", run, out, chosen, parts, job, device)["nodes"], json)
+        report(out, jobs.answer_all("predictions", run, out, chosen, parts, job, device)["nodes"], json)
         return
-    predictor, wanted = load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
+    predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
     if not predictor.predicts_links:
         if pairs or source or sources or edge_type:
             raise ConfigError("the model predicts classes of nodes; --pairs, --source, --sources and --type are for links.")

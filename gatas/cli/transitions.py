@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from gatas.cli import jobs
 from gatas.cli.graphs import (
     ColumnOption,
     DataDirOption,
@@ -15,19 +16,6 @@ from gatas.cli.graphs import (
     UndirectedOption,
     is_stored,
     load_graph,
-)
-from gatas.cli.jobs import (
-    EngineChoice,
-    EngineOption,
-    GpusOption,
-    JobOption,
-    PartsOption,
-    RayAddressOption,
-    WorkersOption,
-    chosen_engine,
-    do_job,
-    job_folder,
-    kept_graph,
 )
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.cli.verify import verified
@@ -56,12 +44,12 @@ def build(
     threads: int | None = typer.Option(None, "--threads", help="Threads, of each worker; all cores if not given."),
     device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
-    engine: EngineChoice | None = EngineOption,
-    workers: int | None = WorkersOption,
-    parts: int | None = PartsOption,
-    job: Path | None = JobOption,
-    ray_address: str | None = RayAddressOption,
-    gpus_per_worker: float = GpusOption,
+    engine: jobs.EngineChoice | None = jobs.EngineOption,
+    workers: int | None = jobs.WorkersOption,
+    parts: int | None = jobs.PartsOption,
+    job: Path | None = jobs.JobOption,
+    ray_address: str | None = jobs.RayAddressOption,
+    gpus_per_worker: float = jobs.GpusOption,
     nodes: Path | None = NodesOption,
     column: list[str] = ColumnOption,
     node_column: list[str] = NodeColumnOption,
@@ -77,20 +65,20 @@ def build(
     from gatas.transitions import Transitions
     from gatas.transitions.build import Walks, check_settings
 
-    begun = (engine or job) is not None and job_folder(job, out).joinpath("plan").exists()  # which knows its own result
+    begun = (engine or job) is not None and jobs.job_folder(job, out).joinpath("plan").exists()  # which knows its own result
     if out.exists() and not overwrite and not begun:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
     caps = given_caps(max_candidates)
     check_settings(Walks(steps, kind, caps, max_degree), threads)
-    chosen = chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
+    chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
     if verify and is_stored(edges):
         verified(Path(edges))
     source = (nodes, column, node_column, header, inverse, undirected, data_dir)
     if chosen is not None:
-        folder = job_folder(job, out)
-        stored = Path(edges) if is_stored(edges) else kept_graph(load_graph(edges, *source), folder)
+        folder = jobs.job_folder(job, out)
+        stored = Path(edges) if is_stored(edges) else jobs.kept_graph(load_graph(edges, *source), folder)
         task = TransitionsTask(str(stored.resolve()), steps, kind, caps, max_degree, device)
-        written = do_job(task, folder, out, chosen, parts, keep=job is not None, overwrite=overwrite)
+        written = jobs.do_job(task, folder, out, chosen, parts, keep=job is not None, overwrite=overwrite)
         report(out, written["rows"], written["entries"], written["bytes"], json)
         return
     graph = load_graph(edges, *source)

@@ -36,14 +36,12 @@ class LinkPredictor(Model):
         dataset: The data that it is made for.
         transitions: Transition probabilities, where they exist already; computed if left out.
         seed: Weights are a function of it.
-        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3),
-            `sample_size` (S, neighbours drawn for each target; 100), `num_heads` (K; 8), `head_size` (F''; 50),
-            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` and `input_noise` (0),
-            `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
-            and `max_degree` (what is kept of the neighbourhoods of large graphs; all), `pair_hidden_size`
-            (layers that score a link; 256).
+        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (2), `sample_size` (50),
+            `num_heads` (4), `head_size` and `neighbour_size` (50), `dropout` (0.3), `node_embedding_size` (50 where nodes have
+            no features, else 0), `max_candidates` and `max_degree` (all), `pair_hidden_size`
+            (width of the layers that score a link; 256), `pair_products` (also score by products of both ends; True).
 
-    >>> model = LinkPredictor(dataset, num_steps=2)
+    >>> model = LinkPredictor(dataset, num_steps=3)
     >>> run = gatas.fit(model, dataset, seed=0)
     """
 
