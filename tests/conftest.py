@@ -1,7 +1,9 @@
 """Settings for all tests."""
 
 import os
+from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -10,3 +12,28 @@ settings.load_profile("gatas")
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined, so before any is imported
+
+SLOW = {
+    "cli": "*",
+    "experiments": "*",
+    "scale": "*",
+    "serving": "*",
+    "faults": "*",
+    "datasets": ("test_ingest", "test_benchmarks", "test_one_reader", "test_generating"),
+    "inference": ("test_classifier", "test_new_nodes", "test_picture", "test_explain"),
+    "nn": ("test_encoder",),
+    "ops": ("test_triton", "test_draw", "test_operator", "test_compiling"),
+    "sampling": ("test_sampler",),
+    "training": ("test_many", "test_checkpoint", "test_options", "test_store", "test_folder", "test_mlflow", "test_resume"),
+    "transitions": ("test_properties", "test_truncation"),
+}
+"""Folders and files of tests that take more than their share of a minute: `make quick` leaves them out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow files, so that the quick suite stays within a minute on two cores."""
+    for item in items:
+        folder, file = Path(item.path).parent.name, Path(item.path).stem
+        chosen = SLOW.get(folder, ())
+        if chosen == "*" or file in chosen or folder in ("links", "baselines"):
+            item.add_marker("slow")

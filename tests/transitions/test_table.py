@@ -2,6 +2,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -175,13 +176,16 @@ def test_progress_ends_at_one_and_never_falls(graph):
 def test_an_interrupted_build_begins_nothing_more_and_the_next_one_is_whole(graph, table, monkeypatch):
     monkeypatch.setattr(build, "SMALL_WALKS", 100)
     begun: list[int] = []
-    count_rows = kernels.count_rows
+    interrupted, count_rows = threading.Event(), kernels.count_rows
 
     def counted(*arguments) -> None:
         begun.append(1)
+        if len(begun) > 1:
+            interrupted.wait(10)  # or small blocks would all be done before the interrupt is seen
         count_rows(*arguments)
 
     def interrupt(share: float) -> None:
+        interrupted.set()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(kernels, "count_rows", counted)
