@@ -206,7 +206,7 @@ def _nodes_in(mask: NDArray[Any], attribute: str, num_nodes: int) -> Ints:
             f"such as data.{attribute} = data.{attribute}[:, 0]."
         )
     if not ((mask == 0) | (mask == 1)).all():
-        raise GraphError(f"{attribute} holds other values than true and false. Make a mask of node numbers first.")
+        raise GraphError(f"{attribute} holds other values than true and false. Make a mask of node indices first.")
     return np.flatnonzero(mask)
 
 

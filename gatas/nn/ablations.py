@@ -14,15 +14,15 @@ class Ablation:
     without_paths: bool = False
 
     def transitions(self, num_steps: int) -> dict[str, Any]:
-        """Arguments for `Transitions.build`."""
+        """Return the arguments for `Transitions.build`."""
         return {"num_steps": 1 if self.immediate else num_steps}
 
     def sampler(self) -> dict[str, Any]:
-        """Arguments for `NeighbourSampler`."""
+        """Return the arguments for `NeighbourSampler`."""
         return {"uniform": self.uniform}
 
     def encoder(self, **settings: Any) -> dict[str, Any]:
-        """Arguments for `Encoder`, from those of the whole model."""
+        """Return the arguments for `Encoder`, from those of the whole model."""
         if self.immediate:
             settings["num_steps"] = 1
         if self.without_embeddings:

@@ -35,13 +35,13 @@ class TransitionSampler(BaseSampler):  # type: ignore[misc]
         self.sampler = sampler
 
     def sample_from_nodes(self, index: Any, **_: Any) -> SampledPaths:
-        """For a `NodeLoader`."""
+        """Sample for a `NodeLoader`."""
         out = self._sampled(index.node)
         out.metadata = (index.input_id, index.time)
         return out
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> Any:
-        """For a `LinkLoader`, with PyG's own negative sampling."""
+        """Sample for a `LinkLoader`, with PyG's own negative sampling."""
         num_nodes = self.sampler.transitions.setting.num_nodes
         return edge_sample(index, self._sampled, num_nodes, disjoint=False, neg_sampling=neg_sampling)
 

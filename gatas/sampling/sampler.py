@@ -77,7 +77,7 @@ class NeighbourSampler(nn.Module):
         return torch.softmax(self.depth_logits, dim=-1)
 
     def forward(self, targets: Tensor, *, draw: int | Tensor | None = None, mode: Mode | None = None) -> Neighbourhood:
-        """The neighbourhoods of (B,) targets; a target may occur more than once and gets the same neighbours each time."""
+        """Draw the neighbourhoods of (B,) targets; a target may occur more than once and gets the same neighbours each time."""
         mode = mode or self.mode
         targets, table, positions = self._located(targets)
         drawn = draw_samples(
@@ -121,7 +121,7 @@ class NeighbourSampler(nn.Module):
             return torch.tensor(checked_targets(targets, self.transitions.setting.num_nodes), device=device)
         if targets.ndim > 1 or targets.dtype not in INTEGERS:
             kind, shape = targets.dtype, tuple(targets.shape)
-            raise TransitionError(f"targets are {kind} of shape {shape}; expected a list of node numbers.")
+            raise TransitionError(f"targets are {kind} of shape {shape}; expected a list of node indices.")
         numbers: Tensor = targets.long().reshape(-1)
         return numbers
 

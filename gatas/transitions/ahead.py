@@ -15,7 +15,7 @@ KEPT = 2
 
 
 class ReadAhead:
-    """A source of rows that can be told what it will be asked for. The rows are the same, told or not.
+    """A source of rows that can be announced ahead of time. Announced or not, the rows are the same.
 
     `touch` is given the nodes of rows that were made ahead, to have what is known of these read too.
     """
@@ -37,11 +37,11 @@ class ReadAhead:
             self._keep(wanted.tobytes(), self._pool.submit(self._made, wanted))
 
     def row(self, target: int) -> Row:
-        """The candidates of one node."""
+        """Return the candidates of one node."""
         return self.source.row(target)
 
     def rows(self, targets: Any) -> Rows:
-        """The candidates of several nodes, in the order asked for."""
+        """Return the candidates of several nodes, in the order asked for."""
         waiting = self._waiting.get(np.asarray(targets).tobytes())
         if waiting is None:  # by the same thread: two at once would take twice the memory
             waiting = self._pool.submit(self.source.rows, targets)

@@ -79,7 +79,7 @@ class Rows:
 
     @property
     def step(self) -> NDArray[np.int8]:
-        """The step of every entry."""
+        """Return the step of every entry."""
         steps = np.tile(np.arange(self.num_steps + 1, dtype=np.int8), self.num_rows)
         return np.repeat(steps, np.diff(self.indptr))
 
@@ -274,7 +274,7 @@ def equal_blocks(work: NDArray[np.float64], num_threads: int) -> list[tuple[int,
 
 
 def check_settings(walks: Walks, num_threads: int | None = None) -> None:
-    """What was asked for must make sense."""
+    """Refuse settings that make no sense."""
     num_steps, max_candidates = walks.num_steps, walks.max_candidates
     if walks.kind not in ("walk", "count"):
         raise TransitionError(f"kind is {walks.kind!r}; expected 'walk' (the paper's) or 'count' (shortest walks counted).")

@@ -82,7 +82,7 @@ def count_walks(graph: Graph, num_steps: int, max_degree: int | None = None) -> 
 
 
 def walks_by_step(graph: Graph, num_steps: int, max_degree: int | None, scratch: Path | None) -> list[NDArray[np.float64]]:
-    """The same, an array for each length; in files of a scratch folder, if there is one."""
+    """Count walks by length, an array for each; in files of a scratch folder, if there is one."""
     walks = [np.broadcast_to(np.ones(1), graph.num_nodes)]
     for step in range(num_steps):
         most = NO_LIMIT if max_degree is None or step == 0 else max_degree
@@ -120,7 +120,7 @@ def walks_cost(walks: NDArray[Any], max_candidates: Caps, bytes_per_entry: int) 
 
 
 def path_dtype(num_relations: int, num_steps: int) -> type[np.signedinteger[Any]]:
-    """The smallest integer that holds every path id."""
+    """Return the smallest integer type that holds every path id."""
     largest = num_paths(num_relations, num_steps) - 1
     return next(kind for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
 
@@ -136,7 +136,7 @@ def table_bytes(num_entries: float, num_levels: int, bytes_per_entry: int) -> fl
 
 
 def available_memory() -> int:
-    """Bytes this process may still take: what the machine has left, or its container."""
+    """Return the bytes that this process may still take: what the machine has left, or its container."""
     free = [psutil.virtual_memory().available]
     for limit, used in CGROUP_LIMITS:
         try:
@@ -159,7 +159,7 @@ def refuse_if_too_large(num_entries: float, num_bytes: float, what: str) -> None
 
 
 def readable_bytes(count: float) -> str:
-    """1,536 as `1.5 KiB`."""
+    """Return 1,536 as `1.5 KiB`."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024 or unit == "TiB":
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
@@ -168,7 +168,7 @@ def readable_bytes(count: float) -> str:
 
 
 def readable_seconds(seconds: float) -> str:
-    """`1:02:03`, or `2:03`."""
+    """Return seconds as `1:02:03`, or `2:03`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

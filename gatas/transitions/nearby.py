@@ -31,11 +31,11 @@ class Nearby:
         self._last: tuple[Ints, Rows] | None = None
 
     def row(self, target: int) -> Row:
-        """The candidates of one node."""
+        """Return the candidates of one node."""
         return only_row(self.rows([target]))
 
     def rows(self, targets: Any) -> Rows:
-        """The candidates of several nodes, in the order asked for, which may repeat."""
+        """Return the candidates of several nodes, in the order asked for, which may repeat."""
         wanted = checked_targets(targets, self.setting.num_nodes)
         if self._last is None or not np.array_equal(self._last[0], wanted):
             self._last = wanted, self._made(wanted)

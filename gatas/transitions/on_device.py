@@ -1,4 +1,4 @@
-"""The same rows computed with torch, for a graph on a GPU: expand, mask, sort, add up; on a CPU for testing."""
+"""Transition rows computed with torch, for a graph on a GPU: expand, mask, sort, add up; on a CPU for testing."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -25,7 +25,7 @@ Path = TypeVar("Path", int, NDArray[np.int64])
 
 
 def num_paths(num_relations: int, num_steps: int) -> int:
-    """M: all paths of 1 to C steps. Refused where their ids would not fit into 63 bits."""
+    """Return M, the number of paths of 1 to C steps; refused where their ids would not fit into 63 bits."""
     count: int = sum(int(num_relations) ** step for step in range(1, num_steps + 1))
     if count > MAX_PATHS:
         raise TransitionError(
@@ -36,22 +36,22 @@ def num_paths(num_relations: int, num_steps: int) -> int:
 
 
 def last_relation(path: Path, num_relations: int) -> Path:
-    """φ: the relation of the last step."""
+    """Return φ, the relation of the last step."""
     return path % num_relations
 
 
 def parent_path(path: Path, num_relations: int) -> Path:
-    """δ: the path without its last step; -1 for a path of one step."""
+    """Return δ, the path without its last step; -1 for a path of one step."""
     return path // num_relations - 1
 
 
 def extend_path(path: Path, relation: Path, num_relations: int) -> Path:
-    """The path with one more step."""
+    """Return the path with one more step."""
     return (path + 1) * num_relations + relation
 
 
 def path_length(path: Path, num_relations: int) -> Path:
-    """How many relations a path has: |E_m|, which is 1 for the self-loop."""
+    """Return how many relations a path has: |E_m|, which is 1 for the self-loop."""
     if isinstance(path, np.ndarray):
         longest = path_length(int(path.max(initial=EMPTY_PATH)), num_relations)
         first = np.array([_first_of_length(length, num_relations) for length in range(1, longest + 1)], np.int64)
@@ -63,7 +63,7 @@ def path_length(path: Path, num_relations: int) -> Path:
 
 
 def path_relations(path: int, num_relations: int) -> tuple[int, ...]:
-    """The sequence of relations, first step first."""
+    """Return the sequence of relations of a path, first step first."""
     relations: list[int] = []
     while path > EMPTY_PATH:
         relations.append(last_relation(path, num_relations))
@@ -72,7 +72,7 @@ def path_relations(path: int, num_relations: int) -> tuple[int, ...]:
 
 
 def path_of(relations: Sequence[int], num_relations: int) -> int:
-    """The id of a sequence of relations."""
+    """Return the id of a sequence of relations."""
     path = EMPTY_PATH
     for relation in relations:
         if not 0 <= relation < num_relations:
@@ -92,7 +92,7 @@ def relation_table(paths: NDArray[np.int64], num_relations: int, num_steps: int)
 
 
 def path_name(path: int, relation_names: Sequence[str]) -> str:
-    """A path as people read it: `parent → parent⁻¹`."""
+    """Return a path in readable form: `parent → parent⁻¹`."""
     return " → ".join(relation_names[relation] for relation in path_relations(path, len(relation_names)))
 
 

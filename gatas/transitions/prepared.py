@@ -36,7 +36,7 @@ class Prepared(OnDemand):
 
 
 def prepared(source: OnDemand) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays and parameters to keep in a store."""
+    """Return the arrays and parameters to keep in a store."""
     setting, adjacency = source.setting, source.builder.adjacency
     walks = np.empty((setting.num_nodes, len(source.walks)), np.float32)
     for step, of_step in enumerate(source.walks):

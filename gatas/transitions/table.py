@@ -48,7 +48,7 @@ class Setting(Walks):
 
     @classmethod
     def made(cls, walks: Walks, graph: Graph, fingerprint: str) -> "Setting":
-        """Of a graph whose fingerprint is known."""
+        """Make the setting of a graph whose fingerprint is known."""
         return cls(
             **vars(walks),
             num_nodes=graph.num_nodes,
@@ -169,11 +169,11 @@ class Transitions:
         return sum(getattr(shard, column).nbytes for shard in self.shards for column in COLUMNS)
 
     def row(self, target: int) -> Row:
-        """The candidates of one node."""
+        """Return the candidates of one node."""
         return only_row(self.rows([target]))
 
     def rows(self, targets: Any) -> Rows:
-        """The candidates of several nodes, in the order asked for, which may repeat."""
+        """Return the candidates of several nodes, in the order asked for, which may repeat."""
         positions = self.positions(checked_targets(targets, self.setting.num_nodes))
         shard = np.searchsorted(self._first_rows, positions, side="right") - 1
         return _gather(self.shards, shard, positions - self._first_rows[shard])
@@ -183,7 +183,7 @@ class Transitions:
         return np.cumsum([0, *(shard.num_rows for shard in self.shards[:-1])])
 
     def positions(self, targets: Ints) -> Ints:
-        """The row of each target."""
+        """Return the position of each target's row."""
         if self.targets is None:
             return targets
         positions = np.searchsorted(self.targets, targets)
@@ -214,7 +214,7 @@ class OnDemand:
         max_degree: int | None = None,
         scratch: Path | None = None,
     ) -> None:
-        """What it needs to know of the graph lies in memory, or in nameless files of a `scratch` folder."""
+        """Make a graph ready for walking; what that takes lies in memory, or in nameless files of a `scratch` folder."""
         walks = Walks(num_steps, kind, listed(max_candidates), max_degree)
         check_settings(walks, num_threads)
         self.setting = Setting.of(graph, walks)
@@ -226,18 +226,18 @@ class OnDemand:
         self.entry_bytes = entry_bytes(graph.num_relations, num_steps)
 
     def row(self, target: int) -> Row:
-        """The candidates of one node."""
+        """Return the candidates of one node."""
         return only_row(self.rows([target]))
 
     def rows(self, targets: Any) -> Rows:
-        """The candidates of several nodes, in the order asked for, which may repeat."""
+        """Return the candidates of several nodes, in the order asked for, which may repeat."""
         wanted = checked_targets(targets, self.setting.num_nodes)
         walks = np.stack([of_step[wanted] for of_step in self.walks], axis=1)
         return self.builder.rows(wanted, walks_cost(walks, self.setting.max_candidates, self.entry_bytes))
 
 
 def opened_for(graph: Graph, folder: Path, walks: Walks) -> Transitions:
-    """A stored table, which must be of this graph and have these settings."""
+    """Open a stored table, which must be of this graph and have these settings."""
     table = Transitions.open(folder)
     wanted, found = Setting.of(graph, walks), table.setting
     for name in (*vars(walks), "graph_fingerprint"):
@@ -250,13 +250,13 @@ def opened_for(graph: Graph, folder: Path, walks: Walks) -> Transitions:
 
 
 def stored_walks(store: Store) -> Walks:
-    """Stores of before `max_degree` walked on through all nodes."""
+    """Return the settings of walks that a store was built with; stores older than `max_degree` have no such limit."""
     num_steps, caps = as_count(store.parameter("num_steps"), "num_steps"), listed(store.parameter("max_candidates"))
     return Walks(num_steps, store.parameter("kind"), caps, store.parameters.get("max_degree"))
 
 
 def listed(caps: Caps) -> Caps:
-    """As a tuple, which can be compared, where it is a list."""
+    """Return a list of caps as a tuple, which can be compared; a single cap is returned as it is."""
     return tuple(caps) if isinstance(caps, Sequence) else caps
 
 
@@ -264,7 +264,7 @@ COLUMNS = ("indptr", "node", "path", "probability", "dropped_mass")
 
 
 def parameters_of(setting: Setting, num_shards: int) -> dict[str, Any]:
-    """What stands beside a stored table, as JSON gives it back."""
+    """Return the parameters of a stored table, in the form that JSON gives back."""
     caps = setting.max_candidates
     return {
         "num_nodes": setting.num_nodes,
@@ -279,7 +279,7 @@ def parameters_of(setting: Setting, num_shards: int) -> dict[str, Any]:
 
 
 def only_row(rows: Rows) -> Row:
-    """The first of several rows, with paths as int64."""
+    """Return the first of several rows, with paths as int64."""
     stop = int(rows.indptr[rows.num_steps + 1])
     return Row(
         rows.node[:stop],
@@ -291,19 +291,19 @@ def only_row(rows: Rows) -> Row:
 
 
 def checked_targets(targets: Any, num_nodes: int) -> Ints:
-    """Node numbers that exist, as int64."""
+    """Return indices of nodes as int64; what is no index of a node is refused."""
     array = as_array(targets)
     if array.ndim > 1 or (array.size and array.dtype.kind not in "iu"):
         raise TransitionError(
-            f"targets are {array.dtype} of shape {array.shape}; expected a list of node numbers. Graph.find gives the number "
-            "of an id, np.flatnonzero those of a mask."
+            f"targets are {array.dtype} of shape {array.shape}; expected a list of node indices. Graph.index_of gives the "
+            "index of an id, np.flatnonzero those of a mask."
         )
     try:
         indices = as_indices(np.atleast_1d(array), "target", "target {}".format)
     except GraphError as error:
         raise TransitionError(str(error)) from error
     if indices.size and indices.max() >= num_nodes:
-        raise TransitionError(f"target {indices.max()} is not a node; nodes are numbered 0 to {num_nodes - 1}.")
+        raise TransitionError(f"target {indices.max()} is not a node; indices are 0 to {num_nodes - 1}.")
     return indices
 
 
@@ -335,7 +335,7 @@ def _gather(shards: tuple[Rows, ...], shard: Ints, row: Ints) -> Rows:
 
 
 def _cut(rows: Rows, shard_entries: int) -> list[Rows]:
-    """Shards of whole rows."""
+    """Cut rows into shards of whole rows."""
     num_levels = rows.num_steps + 1
     ends = rows.indptr[::num_levels]
     pieces: list[Rows] = []
@@ -360,7 +360,7 @@ def _cut(rows: Rows, shard_entries: int) -> list[Rows]:
 
 
 def shard_column(number: int, column: str) -> str:
-    """The name of a stored array."""
+    """Return the name of a stored array."""
     return f"shard-{number:05d}-{column}"
 
 

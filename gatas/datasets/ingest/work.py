@@ -21,7 +21,7 @@ from gatas.files import (
 )
 
 FORMAT = 3
-"""Of the stages; what another version has left is not gone on from."""
+"""Format of the stages: those that another version has left are not gone on from."""
 
 JOB = "job"
 SPILL = "spill"
@@ -107,7 +107,7 @@ def _begin(folder: Path, job: str) -> None:
 
 
 def _facts_of(stage: Path) -> dict[str, Any] | None:
-    """Of a stage that is there, every byte of which is read; None where it is not, or is damaged."""
+    """Return the facts of a stage that is there, every byte of which is read; None where it is not, or is damaged."""
     if not stage.is_dir():
         return None
     try:
