@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gatas.datasets.config import DataConfig
 from gatas.datasets.encoding import Encoding
 from gatas.datasets.negatives import Ends
 from gatas.datasets.node_table import Features, NodeTable
+from gatas.datasets.python_settings import NetworkxSettings, PygSettings
 from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets, Task, described_splits
 from gatas.errors import GraphError
 from gatas.graph import Graph
@@ -127,15 +128,49 @@ class Dataset:
         return cls(name, graph, targets, _node_table(graph, features, node_type, node_type_names, None), note)
 
     @classmethod
-    def from_pyg(cls, data: Any, **settings: Any) -> "Dataset":
-        """Make a data set of PyTorch Geometric's `Data` or `HeteroData`; see `gatas.datasets.pyg.dataset_from_pyg`."""
+    def from_pyg(cls, data: Any, **settings: Unpack[PygSettings]) -> "Dataset":
+        """Make a data set of PyTorch Geometric's data.
+
+        Args:
+            data: For classes of nodes: `Data`, `HeteroData`, or several `Data` side by side, with x, y and train_mask, val_mask
+                and test_mask. For links: one of them, of whose edges (or of whose `edge_label_index`) some are held out by
+                `ratios`; or the training, validation and test data that `RandomLinkSplit` returns, whose `edge_label_index` and
+                `edge_label` are the pairs of each split and whose first edges are the graph.
+            task: What is predicted.
+            direction: `"inverse"` lets edges lead back under a type of their own, `"undirected"` under the same type,
+                `"as given"` adds nothing. `"auto"` is `"undirected"` where every edge is listed in both directions, else
+                `"inverse"`.
+            link_types: Edge types whose links are predicted, named `source__relation__target` for `HeteroData`; all by default.
+            ratios: Shares of nodes or links in train, valid and test, where the data does not say.
+            class_names: Names of the classes; their numbers if left out.
+            name: What results call the data.
+            seed: Splits and negatives are a function of it.
+        """
         from gatas.datasets.pyg import dataset_from_pyg
 
         return dataset_from_pyg(data, **settings)
 
     @classmethod
-    def from_networkx(cls, graph: Any, **settings: Any) -> "Dataset":
-        """Make a data set of a NetworkX graph; see `gatas.datasets.networkx.dataset_from_networkx`."""
+    def from_networkx(cls, graph: Any, **settings: Unpack[NetworkxSettings]) -> "Dataset":
+        """Make a data set of a NetworkX graph.
+
+        Args:
+            graph: Nodes may be any integers or any text, which become ids.
+            task: What is predicted.
+            features: Node attributes that are numbers, or one that is a vector.
+            label: Node attribute that holds the class, as a number or as text; none where a node has no label.
+            split: Node attribute that says train, valid or test; drawn by `ratios` if left out.
+            edge_type: Edge attribute that holds the type of an edge, if edges have it.
+            weight: Edge attribute that holds the weight of an edge, if edges have it.
+            direction: How edges of a directed graph lead back, as for tables: `"auto"` and `"inverse"` give each type an
+                inverse, `"undirected"` adds reverse edges of the same type, `"as given"` adds nothing.
+            link_types: Edge types whose links are predicted; all by default.
+            ratios: Shares of nodes or links in train, valid and test, where the data does not say.
+            name: What results call the data.
+            seed: Splits and negatives are a function of it.
+
+        >>> Dataset.from_networkx(graph, features=["age", "height"], label="club")
+        """
         from gatas.datasets.networkx import dataset_from_networkx
 
         return dataset_from_networkx(graph, **settings)

@@ -41,25 +41,7 @@ def dataset_from_networkx(
     name: str = "own data",
     seed: int = 0,
 ) -> Dataset:
-    """Make a data set of a NetworkX graph.
-
-    Args:
-        graph: Nodes may be any integers or any text, which become ids.
-        task: What is predicted.
-        features: Node attributes that are numbers, or one that is a vector.
-        label: Node attribute that holds the class, as a number or as text; none where a node has no label.
-        split: Node attribute that says train, valid or test; drawn by `ratios` if left out.
-        edge_type: Edge attribute that holds the type of an edge, if edges have it.
-        weight: Edge attribute that holds the weight of an edge, if edges have it.
-        direction: How edges of a directed graph lead back, as for tables: `"auto"` and `"inverse"` give each type an inverse,
-            `"undirected"` adds reverse edges of the same type, `"as given"` adds nothing.
-        link_types: Edge types whose links are predicted; all by default.
-        ratios: Shares of nodes or links in train, valid and test, where the data does not say.
-        name: What results call the data.
-        seed: Splits and negatives are a function of it.
-
-    >>> Dataset.from_networkx(graph, features=["age", "height"], label="club")
-    """
+    """Make a data set of a NetworkX graph; arguments are those of `Dataset.from_networkx`."""
     shares = ratios if isinstance(ratios, Ratios) else Ratios(**(ratios or {}))
     wanted = [features] if isinstance(features, str) else list(features)
     table = _node_attributes(graph, wanted, {"label": label, "split": split})

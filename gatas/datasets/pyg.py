@@ -37,22 +37,7 @@ def dataset_from_pyg(
     name: str = "own data",
     seed: int = 0,
 ) -> Dataset:
-    """Make a data set of PyTorch Geometric's data.
-
-    Args:
-        data: For classes of nodes: `Data`, `HeteroData`, or several `Data` side by side, with x, y and train_mask, val_mask
-            and test_mask. For links: one of them, of whose edges (or of whose `edge_label_index`) some are held out by
-            `ratios`; or the training, validation and test data that `RandomLinkSplit` returns, whose `edge_label_index` and
-            `edge_label` are the pairs of each split and whose first edges are the graph.
-        task: What is predicted.
-        direction: `"inverse"` lets edges lead back under a type of their own, `"undirected"` under the same type, `"as given"`
-            adds nothing. `"auto"` is `"undirected"` where every edge is listed in both directions, else `"inverse"`.
-        link_types: Edge types whose links are predicted, named `source__relation__target` for `HeteroData`; all by default.
-        ratios: Shares of nodes or links in train, valid and test, where the data does not say.
-        class_names: Names of the classes; their numbers if left out.
-        name: What results call the data.
-        seed: Splits and negatives are a function of it.
-    """
+    """Make a data set of PyTorch Geometric's data; arguments are those of `Dataset.from_pyg`."""
     shares = ratios if isinstance(ratios, Ratios) else Ratios(**(ratios or {}))
     if task == "link prediction":
         parts = link_parts(data)

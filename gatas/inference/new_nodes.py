@@ -4,7 +4,7 @@ Features they bring along. Learned embeddings they do not have: these are by def
 weighted by probability, or zeros; `benchmarks/new_nodes.py` measures both. Models without embeddings need no such rule.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
@@ -23,6 +23,15 @@ from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.transitions import Nearby
 
 EmbeddingRule = Literal["mean", "zeros"]
+
+
+class NewNodeSettings(TypedDict, total=False):
+    """Optional arguments of `Predictor.with_new_nodes`, which says what they mean."""
+
+    ids: Any
+    weights: Any
+    embeddings: EmbeddingRule
+    reverse: bool
 
 
 def extended(

@@ -2,7 +2,7 @@
 
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from gatas.graph.inputs import Ints
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of, indices_of, types_of
 from gatas.inference.links import rank_targets, score_pairs
-from gatas.inference.new_nodes import EmbeddingRule, extended
+from gatas.inference.new_nodes import EmbeddingRule, NewNodeSettings, extended
 from gatas.inference.prediction import LinkPrediction, Prediction, cut_short
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
@@ -166,7 +166,7 @@ class Predictor(TrainedModel):
         graph, exact = extended(self, features, edges, ids, weights, embeddings, reverse)
         return Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
 
-    def embed_new(self, features: Any, edges: Any, **settings: Any) -> NDArray[np.float32]:
+    def embed_new(self, features: Any, edges: Any, **settings: Unpack[NewNodeSettings]) -> NDArray[np.float32]:
         """Return (n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""
         predictor = self.with_new_nodes(features, edges, **settings)
         return predictor.embed_indices(predictor.new_indices)
