@@ -13,7 +13,7 @@ from gatas.datasets.encoding import Encoding
 from gatas.datasets.negatives import Ends
 from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.python_settings import NetworkxSettings, PygSettings
-from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets, Task, described_splits
+from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets, Task, counted, described_splits
 from gatas.errors import GraphError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
@@ -260,10 +260,12 @@ class Dataset:
 
     def summary(self) -> str:
         """Return `749 nodes, 5,954 edges of 6 types, 11 features; node classification, 4 classes; train 208, test 69`."""
-        graph, what = self.graph, "types of link" if isinstance(self.targets, LinkTargets) else "classes"
+        graph, nodes = self.graph, self.nodes
+        one, many = ("type of link", "types of link") if isinstance(self.targets, LinkTargets) else ("class", "classes")
         return (
-            f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges of {graph.num_edge_types} types, "
-            f"{self.nodes.num_features} features; {self.task}, {len(self.names)} {what}; {described_splits(self.splits)}"
+            f"{counted(graph.num_nodes, 'node')}, {counted(graph.num_edges, 'edge')} of {counted(graph.num_edge_types, 'type')}, "
+            f"{counted(nodes.num_features, 'feature')}; {self.task}, {counted(len(self.names), one, many)}; "
+            f"{described_splits(self.splits)}"
         )
 
     def _check_graphs(self) -> None:

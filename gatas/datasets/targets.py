@@ -61,8 +61,8 @@ class NodeTargets:
         return nodes[:0] if self.multi_label else nodes[self.labels[nodes] == UNLABELLED]
 
     def __repr__(self) -> str:
-        kind = "labels" if self.multi_label else "classes"
-        return f"NodeTargets({len(self.class_names)} {kind}; {described_splits(self.splits)})"
+        kinds = ("label", "labels") if self.multi_label else ("class", "classes")
+        return f"NodeTargets({counted(len(self.class_names), *kinds)}; {described_splits(self.splits)})"
 
     def _warn_of_absent_classes(self) -> None:
         training = self.labels[self.splits["train"]]
@@ -142,10 +142,15 @@ class LinkTargets:
         return self.link_types
 
     def __repr__(self) -> str:
-        return f"LinkTargets({len(self.link_types)} types; {described_splits(self.splits)})"
+        return f"LinkTargets({counted(len(self.link_types), 'type')}; {described_splits(self.splits)})"
 
 
 Targets = NodeTargets | LinkTargets
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return `1 class`, or `4 classes`."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def described_splits(splits: Mapping[str, Any]) -> str:

@@ -189,11 +189,11 @@ def test_links_of_all_edge_types_but_inverses_are_asked_for_unless_some_are_name
 def test_a_data_set_is_shown_in_a_line_and_as_a_table():
     dataset = classes(features=np.ones((3, 1000)))
     assert repr(dataset) == (
-        "Dataset('toy': 3 nodes, 2 edges of 1 types, 1000 features; node classification, 2 classes; train 2)"
+        "Dataset('toy': 3 nodes, 2 edges of 1 type, 1,000 features; node classification, 2 classes; train 2)"
     )
     shown = links(train=pairs((0, 0, 1, 1), (1, 0, 3, 0)), test=pairs((0, 0, 2, 1)))
     assert repr(shown) == (
-        "Dataset('toy': 4 nodes, 3 edges of 1 types, 0 features; link prediction, 1 types of link; train 2, test 1)"
+        "Dataset('toy': 4 nodes, 3 edges of 1 type, 0 features; link prediction, 1 type of link; train 2, test 1)"
     )
     for one in (dataset, shown):
         assert "\n" not in repr(one) and one.summary() in repr(one)

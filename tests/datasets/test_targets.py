@@ -118,7 +118,7 @@ def test_targets_are_shown_in_a_line():
     assert repr(classes) == "NodeTargets(2 classes; train 2, test 1)"
     assert repr(NodeTargets(np.eye(2), splits={"train": np.array([0, 1])})) == "NodeTargets(2 labels; train 2)"
     links = LinkTargets(("likes",), {"train": pairs((0, 0, 1, 1), (1, 0, 0, 0), (2, 0, 0, 0))})
-    assert repr(links) == "LinkTargets(1 types; train 3)"
+    assert repr(links) == "LinkTargets(1 type; train 3)"
     assert repr(links.splits["train"]) == "Pairs(1 positives, 2 negatives)"
 
 
