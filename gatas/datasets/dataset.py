@@ -263,8 +263,8 @@ class Dataset:
         graph, nodes = self.graph, self.nodes
         one, many = ("type of link", "types of link") if isinstance(self.targets, LinkTargets) else ("class", "classes")
         return (
-            f"{counted(graph.num_nodes, 'node')}, {counted(graph.num_edges, 'edge')} of {counted(graph.num_edge_types, 'type')}, "
-            f"{counted(nodes.num_features, 'feature')}; {self.task}, {counted(len(self.names), one, many)}; "
+            f"{counted(graph.num_nodes, 'node')}, {counted(graph.num_edges, 'edge')} of "
+            f"{counted(graph.num_edge_types, 'type')}, {counted(nodes.num_features, 'feature')}; {self.task}, {counted(len(self.names), one, many)}; "
             f"{described_splits(self.splits)}"
         )
 
