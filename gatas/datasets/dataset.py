@@ -262,11 +262,10 @@ class Dataset:
         """Return `749 nodes, 5,954 edges of 6 types, 11 features; node classification, 4 classes; train 208, test 69`."""
         graph, nodes = self.graph, self.nodes
         one, many = ("type of link", "types of link") if isinstance(self.targets, LinkTargets) else ("class", "classes")
-        return (
-            f"{counted(graph.num_nodes, 'node')}, {counted(graph.num_edges, 'edge')} of "
-            f"{counted(graph.num_edge_types, 'type')}, {counted(nodes.num_features, 'feature')}; {self.task}, {counted(len(self.names), one, many)}; "
-            f"{described_splits(self.splits)}"
-        )
+        sizes = f"{counted(graph.num_nodes, 'node')}, {counted(graph.num_edges, 'edge')}"
+        kinds = f"{counted(graph.num_edge_types, 'type')}, {counted(nodes.num_features, 'feature')}"
+        asked = f"{self.task}, {counted(len(self.names), one, many)}"
+        return f"{sizes} of {kinds}; {asked}; {described_splits(self.splits)}"
 
     def _check_graphs(self) -> None:
         graph, graph_id = self.graph, np.asarray(self.nodes.graph_id)
