@@ -24,7 +24,17 @@ SLOW = {
     "nn": ("test_encoder",),
     "ops": ("test_triton", "test_draw", "test_operator", "test_compiling"),
     "sampling": ("test_sampler",),
-    "training": ("test_many", "test_checkpoint", "test_options", "test_store", "test_folder", "test_mlflow", "test_resume"),
+    "tests": ("test_examples",),
+    "training": (
+        "test_fit",
+        "test_many",
+        "test_checkpoint",
+        "test_options",
+        "test_store",
+        "test_folder",
+        "test_mlflow",
+        "test_resume",
+    ),
     "transitions": ("test_properties", "test_truncation"),
 }
 """Folders and files of tests that take more than their share of a minute: `make quick` leaves them out."""

@@ -1,6 +1,7 @@
 """Models trained in Python, on data of PyG, NetworkX or arrays, are answered for from the command line."""
 
 import json
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -36,7 +37,7 @@ def hetero(task):
 
 def networkx(task):
     graph = nx.relabel_nodes(nx.karate_club_graph(), lambda node: f"member {node}")
-    settings = {"label": "club"} if task == NODES else {}
+    settings: Any = {"label": "club"} if task == NODES else {}
     return Dataset.from_networkx(graph, task=task, name="karate", **settings)
 
 
