@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gatas.errors import GatasError, TooLargeError
 from gatas.graph import Graph
+from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of, indices_of, types_of
@@ -59,7 +60,9 @@ class Predictor(TrainedModel):
         return f"{self.graph.num_nodes:,} nodes, {new}{self.graph.num_edges:,} edges"
 
     def to(self, device: str | torch.device) -> "Predictor":
-        """Move the model to a device."""
+        """Move the model to a device; new nodes are added afterwards."""
+        if isinstance(self.graph, ExtendedGraph):
+            raise GatasError("a predictor with new nodes cannot be moved. Move the one without them, and add them again.")
         self.model.to(device)
         self.exact = ExactEncoder(self.model)
         return self

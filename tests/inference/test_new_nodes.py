@@ -9,6 +9,7 @@ import torch
 
 import gatas
 from gatas.datasets import Dataset
+from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.inference import Predictor
 from gatas.inference.columns import read_new_nodes
@@ -55,6 +56,15 @@ def test_with_features_alone_a_new_node_is_as_if_it_had_been_there(direction, mo
     everyone = np.arange(30)
     np.testing.assert_array_equal(extended.embed(everyone), full.embed(everyone))
     np.testing.assert_array_equal(extended.predict([29]).probabilities, full.predict([29]).probabilities)
+
+
+def test_new_nodes_are_added_after_a_predictor_is_moved():
+    whole, rest, edges = without_last(camps())
+    _, small = twins(whole, rest, "all")
+    before = small.embed([3])
+    np.testing.assert_array_equal(small.to("cpu").embed([3]), before)
+    with pytest.raises(GatasError, match="a predictor with new nodes cannot be moved"):
+        small.with_new_nodes(whole.features[29:], edges).to("cpu")
 
 
 def test_learned_embeddings_are_the_mean_of_the_neighbours_by_probability_or_zeros():
