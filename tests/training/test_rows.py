@@ -80,7 +80,14 @@ def test_a_training_that_sees_every_node_in_every_step_is_the_same_either_way():
 @pytest.mark.long
 def test_steps_that_see_few_nodes_differ_and_learn():
     dataset = likes()
-    settings: dict[str, Any] = {"epochs": 40, "batch_size": 2, "learning_rate": 0.01, "device": "cpu"}
+    settings: dict[str, Any] = {
+        "epochs": 40,
+        "patience": 40,
+        "batch_size": 2,
+        "learning_rate": 0.01,
+        "l2": 0.0,
+        "device": "cpu",
+    }
     losses = []
     for way in ("all", "seen"):
         model = predictor(dataset, num_steps=1, sample_size=2, dropout=0.0)
