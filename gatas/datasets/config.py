@@ -258,6 +258,7 @@ class LinkTableData(TableData):
     task: Literal["link prediction"] = Field("link prediction", description="what is predicted")
     link_types: NameList = Field(None, description="edge types asked for; null: all")
     pairs: PairFiles = Field(PairFiles(), description="files of links to ask for, instead of held-out edges")
+    keep_reverses: bool = Field(False, description="edges that reverse a held-out link stay, as in published knowledge graphs")
 
     @property
     def edge_columns(self) -> ColumnMap:

@@ -84,6 +84,7 @@ def hold_out_links(
     node_type: Ints | None,
     where: str,
     asked_pairs: Given | None = None,
+    keep_reverses: bool = False,
 ) -> HeldOut:
     """Choose the links of each split and take those of valid and test out of the graph.
 
@@ -100,11 +101,12 @@ def hold_out_links(
         node_type: (N,) types of nodes, within which negatives are drawn.
         where: Names the data in error messages.
         asked_pairs: Pairs that are asked for instead of the edges, to be shared out by the ratios.
+        keep_reverses: Whether edges that reverse a held-out link, but do not repeat it, stay in the graph.
     """
     if asked_pairs is not None:
         given = share_out(asked_pairs, ratios, seed)
     if given:
-        number = split_by_pairs(listed, given, expected=asked_pairs is not None)
+        number = split_by_pairs(listed, given, expected=asked_pairs is not None, keep_reverses=keep_reverses)
     else:
         number = split_by_ratios(listed, ratios, seed) if split is None else split_as_listed(listed, split)
     proper = (listed.kind >= 0) & (listed.source != listed.target)
@@ -146,24 +148,31 @@ def split_as_listed(listed: IndexedPairs, split: Ints) -> Ints:
     return _without_held(listed, split, held)
 
 
-def split_by_pairs(listed: IndexedPairs, given: Mapping[str, Given], *, expected: bool = False) -> Ints:
+def split_by_pairs(
+    listed: IndexedPairs, given: Mapping[str, Given], *, expected: bool = False, keep_reverses: bool = False
+) -> Ints:
     """Make all edges of the types asked for training links, but for those that given pairs hold out.
 
     That edges repeat held-out pairs is worth a warning, unless it is `expected`, as of pairs that were just shared out.
     """
     links = [pairs.take(label == 1) for name, (pairs, label) in given.items() if name != "train"]
-    held = np.unique(joined(links, listed.num_nodes).undirected_key)
+    every = joined(links, listed.num_nodes)
     split = np.where((listed.kind >= 0) & (listed.source != listed.target), TRAIN, UNASKED)
-    return _without_held(listed, split, held, expected=expected)
+    held = np.unique(every.key if keep_reverses else every.undirected_key)
+    return _without_held(listed, split, held, expected=expected, keep_reverses=keep_reverses)
 
 
-def _without_held(listed: IndexedPairs, split: Ints, held: Ints, *, expected: bool = False) -> Ints:
+def _without_held(
+    listed: IndexedPairs, split: Ints, held: Ints, *, expected: bool = False, keep_reverses: bool = False
+) -> Ints:
     """Take edges that repeat or reverse a held-out link out of the graph, counted."""
     left = np.flatnonzero((split <= TRAIN) & (listed.kind >= 0))
-    repeats = left[np.isin(listed.take(left).undirected_key, held)]
+    candidates = listed.take(left)
+    repeats = left[np.isin(candidates.key if keep_reverses else candidates.undirected_key, held)]
     if repeats.size and not expected:
+        either = "" if keep_reverses else ", in either direction,"
         warnings.warn(
-            f"{repeats.size} edges repeat links of valid or test, in either direction, and were taken out of the graph.",
+            f"{repeats.size} edges repeat links of valid or test{either} and were taken out of the graph.",
             GatasWarning,
             stacklevel=6,
         )

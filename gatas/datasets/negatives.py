@@ -11,6 +11,8 @@ from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 
 ROUNDS = 100
+ROUNDS_AT_ENDS = 50
+"""After so many rounds the pairs that are still links are drawn from all nodes: of a type with few ends all pairs may be links."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +57,18 @@ def draw_pairs(
 ) -> tuple[Ints, Ints]:
     """Draw a negative for each type: a pair of any nodes, or of the ends, whose key is not among those `known`, sorted."""
 
-    def drawn(kinds: Ints) -> tuple[Ints, Ints]:
-        if ends is None:
+    def drawn(kinds: Ints, anywhere: bool = False) -> tuple[Ints, Ints]:
+        if ends is None or anywhere:
             source, target = generator.integers(num_nodes, size=(2, len(kinds)))
             return source, target
         return ends[0].draw(kinds, generator), ends[1].draw(kinds, generator)
 
     source, target = drawn(edge_type)
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         wrong = _among(pair_keys(source, edge_type, target, num_nodes), known) | (source == target)
         if not wrong.any():
             return source, target
-        source[wrong], target[wrong] = drawn(edge_type[wrong])
+        source[wrong], target[wrong] = drawn(edge_type[wrong], anywhere=number >= ROUNDS_AT_ENDS)
     raise GatasError("nearly all pairs of nodes are links; there are no negatives to tell them from.")
 
 

@@ -68,6 +68,7 @@ def read_dataset(
     split_by: Literal["nodes", "graphs"] | None = None,
     link_types: str | Sequence[str] | None = None,
     pairs: PairFiles | Mapping[str, str | Path] | None = None,
+    keep_reverses: bool | None = None,
     seed: int = 0,
 ) -> Dataset:
     """Read a data set from an edge table and a node table (Parquet, CSV, TSV, also .gz).
@@ -96,6 +97,8 @@ def read_dataset(
         split_by: For classes of nodes: whether ratios share out nodes or whole graphs.
         link_types: For links: the edge types asked for; all if left out.
         pairs: For links: files of pairs to ask for, by split, instead of held-out edges.
+        keep_reverses: For links: whether edges that reverse a held-out link stay in the graph, as they do in the published
+            splits of knowledge graphs; by default they go with the link.
         seed: Splits and negatives are a function of it.
 
     >>> dataset = read_dataset("edges.csv", "nodes.csv", label="topic", edge_type="kind")
@@ -115,7 +118,7 @@ def read_tables(config: NodeTableData | LinkTableData, data_dir: str | Path | No
         return _classes(files, _read(files), config)
     dataset = _links(files, _read(files), config)
     if any(path is not None for path in dict(files.pairs).values()):
-        dataset.check_leaks()  # of links that we held out ourselves, none can
+        dataset.check_leaks(directed=files.keep_reverses)  # of links that we held out ourselves, none can
     return dataset
 
 
@@ -258,6 +261,7 @@ def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset
         undirected=config.direction == "undirected",
         node_type=tables.node_type,
         where=str(tables.edges.path),
+        keep_reverses=config.keep_reverses,
     )
     graph, nodes = _graph(config, tables, held.in_graph), _nodes(tables, _encoded(encoding, tables))
     targets = LinkTargets(names, held.splits, held.ends)

@@ -112,6 +112,23 @@ def test_a_column_says_what_is_held_out_and_repeats_go_with_it(edges):
     assert known(dataset.graph) == {(0, "link", 1), (3, "link", 0), (0, "link", 2), (3, "link", 4)}
 
 
+def test_reverses_of_held_out_links_stay_where_that_is_asked_for(edges):
+    path = edges("source,target,type\na,b,x\nb,c,x\nc,d,x\nd,a,x\n")
+    test = edges("source,target,type\nb,a,x\nc,d,x\n", "test.csv")
+    with pytest.warns(GatasWarning, match=r"^1 edges repeat links of valid or test and were taken out of the graph\.$"):
+        dataset = read_dataset(path, **LINKS, pairs={"test": test}, keep_reverses=True)
+    assert known(dataset.graph) == {(0, "x", 1), (1, "x", 2), (3, "x", 0)}
+    assert asked(dataset, "train") == [(0, "x", 1), (1, "x", 2), (3, "x", 0)]
+
+
+def test_negatives_of_a_type_whose_ends_are_all_linked_are_drawn_from_all_nodes(edges):
+    path = edges("source,target,type\na,b,x\nc,d,x\nd,e,y\ne,f,y\n")
+    test = edges("source,target,type\na,c,only\n", "test.csv")  # one source, one target
+    dataset = read_dataset(path, **LINKS, pairs={"test": test}, link_types=["x", "only"])
+    (negative,) = asked(dataset, "test", 0)
+    assert negative[1] == "only" and negative != (0, "only", 2)
+
+
 def test_files_of_pairs_say_what_is_asked_for(edges):
     path = edges("source,target,type\na,b,x\nb,c,x\nc,d,x\nd,e,y\n")
     test = edges("source,target,type,label\nc,b,x,1\na,e,x,0\n", "test.csv")
