@@ -178,7 +178,7 @@ class _Side:
         """Rank the answers of queries `first` to `last`, which are scored together and compared in blocks."""
         scores = score(self.node[first:last], self.edge_type[first:last])
         self._check(scores, (last - first, self.num_nodes))
-        size = max(1, (BLOCK if scores.device.type == "cpu" else CELLS) // self.num_nodes)
+        size = max(1, (min(BLOCK, CELLS) if scores.device.type == "cpu" else CELLS) // self.num_nodes)
         for start in range(first, last, size):
             stop = min(start + size, last)
             self._compare(scores[start - first : stop - first], start, stop, size)
@@ -223,7 +223,9 @@ def known_links(dataset: Dataset) -> IndexedPairs:
     graph, names = dataset.graph, dataset.names
     asked = np.array([names.index(name) if name in names else NO_INVERSE for name in graph.edge_type_names], np.int64)
     turned = np.array([asked[inverse] if inverse != NO_INVERSE else NO_INVERSE for inverse in graph.inverse_of], np.int64)
-    edges = IndexedPairs(graph.source.astype(np.int64), asked[graph.edge_type], graph.neighbour.astype(np.int64), graph.num_nodes)
+    edges = IndexedPairs(
+        graph.source.astype(np.int64), asked[graph.edge_type], graph.neighbour.astype(np.int64), graph.num_nodes
+    )
     back = IndexedPairs(edges.target, turned[graph.edge_type], edges.source, graph.num_nodes)
     inverse = np.full(len(names), NO_INVERSE)  # among the types asked for
     inverse[asked[asked >= 0]] = turned[asked >= 0]
