@@ -21,6 +21,14 @@ class Bilinear(nn.Module):
         asked = torch.einsum("bx,txy,by->bt", source, self.weight, target)
         return asked.gather(1, edge_type[:, None]).squeeze(1)
 
+    def as_target_of(self, source: Tensor, edge_type: Tensor) -> Tensor:
+        """(B, size) vectors whose products with representations are their scores as targets."""
+        return by_type(source, self.weight, edge_type)
+
+    def as_source_of(self, target: Tensor, edge_type: Tensor) -> Tensor:
+        """(B, size) vectors whose products with representations are their scores as sources."""
+        return by_type(target, self.weight.transpose(1, 2), edge_type)
+
 
 class DistMult(nn.Module):
     """Σ x w y with a vector w for each type; symmetric."""
@@ -32,3 +40,20 @@ class DistMult(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor, edge_type: Tensor) -> Tensor:
         return (source * self.weight[edge_type] * target).sum(-1)
+
+    def as_target_of(self, source: Tensor, edge_type: Tensor) -> Tensor:
+        """(B, size) vectors whose products with representations are their scores as targets."""
+        return source * self.weight[edge_type]
+
+    def as_source_of(self, target: Tensor, edge_type: Tensor) -> Tensor:
+        """(B, size) vectors whose products with representations are their scores as sources."""
+        return target * self.weight[edge_type]
+
+
+def by_type(vectors: Tensor, matrices: Tensor, edge_type: Tensor) -> Tensor:
+    """(B, size) of (B, size) vectors, each by the matrix of its type, one type after another."""
+    found = torch.empty_like(vectors)
+    for kind in edge_type.unique().tolist():
+        own = edge_type == kind
+        found[own] = vectors[own] @ matrices[kind]
+    return found

@@ -32,10 +32,15 @@ class TypedEdges:
         return np.stack(np.divmod(pairs, self.num_nodes))
 
 
+def type_names(dataset: Dataset) -> list[str]:
+    """The types asked for, then the graph's others; an inverse type counts as the type it is the inverse of."""
+    return list(dict.fromkeys([*dataset.names, *(name.removesuffix("⁻¹") for name in dataset.graph.edge_type_names)]))
+
+
 def typed_edges(dataset: Dataset) -> TypedEdges:
     """An inverse type counts as the type it is the inverse of, since both directions are there anyway."""
     graph, train = dataset.graph, dataset.splits["train"]
-    names = list(dict.fromkeys([*dataset.names, *(name.removesuffix("⁻¹") for name in graph.edge_type_names)]))
+    names = type_names(dataset)
     of_type = np.array([names.index(name.removesuffix("⁻¹")) for name in graph.edge_type_names], np.int64)
     links = train.label == 1
     source = np.concatenate([graph.source, train.source[links]]).astype(np.int64)

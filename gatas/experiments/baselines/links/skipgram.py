@@ -2,27 +2,25 @@
 
 Settings are those of GATNE (THUDM/GATNE, src/utils.py), by which its paper ran all three: 200 dimensions, 20 walks of length
 10 from each node of each type, a window of 5 (two to either side), steps whose pairs share 5 negatives, Adam, and early
-stopping at the best ROC-AUC on validation data. Steps are larger than theirs: 4,096 pairs at a rate of 0.005 instead of 64 at
-0.001, or an epoch of Twitter would be a hundred thousand steps. Validation rises, falls and rises again there, so patience is
-20 of these epochs, where theirs is 5 (docs/peers.md). On a GPU a step is a CUDA graph. Scores are cosines, as GATNE evaluates.
+stopping on validation data: by macro ROC-AUC, and by MRR where links are ranked. Steps are larger than theirs: 4,096 pairs at
+a rate of 0.005 instead of 64 at 0.001, or an epoch of Twitter would be a hundred thousand steps. Validation rises, falls and
+rises again there, so patience is 20 of these epochs, where theirs is 5 (docs/peers.md). On a GPU a step is a CUDA graph.
+Scores are cosines, as GATNE evaluates.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
 from gatas.datasets import Dataset
-from gatas.errors import TrainingError
 from gatas.experiments.baselines.links.edges import typed_edges
+from gatas.experiments.baselines.links.scores import measured
+from gatas.experiments.baselines.links.validation import TrainingRecord, Validation
 from gatas.experiments.baselines.links.walks import Layers, pairs_within, walk
-from gatas.tasks import LinkTask
 from gatas.tasks.learnable import Learnable
 from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.learner import Loop
@@ -30,7 +28,6 @@ from gatas.training.limit import Limit
 from gatas.training.nadam import NAdam
 from gatas.training.progress import Entry
 from gatas.training.run import TrainedRun
-from gatas.training.stopping import EarlyStopping
 
 NegativeDistribution = Literal["power", "log-uniform"]
 
@@ -95,6 +92,31 @@ class SkipGram(Learnable):
         return torch.cat([F.cosine_similarity(self.final(s, kind), self.final(t, kind)) for s, kind, t in given])
 
 
+class CosineScorer:
+    """Cosines of embeddings that nodes have for each type; those of all nodes are kept for the last type asked for."""
+
+    def __init__(self, model: SkipGram, num_nodes: int, device: torch.device) -> None:
+        self.model, self.nodes = model, torch.arange(num_nodes, device=device)
+        self.kind, self.embeddings = -1, torch.empty(0, device=device)
+
+    @torch.no_grad()
+    def score_targets(self, source: Tensor, edge_type: Tensor) -> Tensor:
+        found = torch.empty(len(source), len(self.nodes), device=source.device)
+        for kind in edge_type.unique().tolist():
+            own, embeddings = edge_type == kind, self._embeddings(kind)
+            found[own] = embeddings[source[own]] @ embeddings.T
+        return found
+
+    score_sources = score_targets
+
+    def _embeddings(self, kind: int) -> Tensor:
+        if kind != self.kind:
+            parts = self.nodes.split(16_384)  # type: ignore[no-untyped-call]
+            embedded = torch.cat([self.model.final(part, torch.full_like(part, kind)) for part in parts])
+            self.kind, self.embeddings = kind, F.normalize(embedded, dim=1)
+        return self.embeddings
+
+
 def transformed(vectors: Tensor, edge_type: Tensor, matrices: Tensor) -> Tensor:
     """(B, size) of (B, small) vectors, each by the matrix of its type among (T, small, size)."""
     own = one_hot(edge_type, len(matrices)).to(vectors.dtype)  # a matrix for each row would be much larger
@@ -124,9 +146,7 @@ def fit_skipgram(
 
     A `limit` in seconds ends an epoch where it is, as it may be long.
     """
-    if "valid" not in dataset.splits:
-        raise TrainingError(f"{dataset.name} has no split 'valid'; expected pairs to stop a training by under that name.")
-    limit, cut = limit or Limit(), ""
+    validation, limit = Validation(dataset, device), limit or Limit()
     generator = Generator(device).manual_seed(seed)
     layers = Layers.of(typed_edges(dataset), device)
     nodes, edge_type = walk(layers, settings.num_walks, settings.walk_length, generator)
@@ -137,32 +157,25 @@ def fit_skipgram(
         expected = settings.num_negatives * noise.diff(prepend=noise.new_zeros(1)).float()
         model = kind(layers, settings.size, expected, generator).to(device)
     loop = steps_of(model, settings.learning_rate, captures=device.type == "cuda")
-    task, stopping = LinkTask(dataset, settings.batch_size), EarlyStopping(1, settings.patience)
-    best, history, begun = model.state_dict(), [], perf_counter()
-    for epoch in range(settings.epochs):
-        started = perf_counter()
+    record = TrainingRecord(
+        model,
+        lambda: validation(model.score, lambda: CosineScorer(model, layers.num_nodes, device)),
+        validation.metric,
+        epochs=settings.epochs,
+        patience=settings.patience,
+        limit=limit,
+        report=report,
+    )
+    goes_on = True
+    while goes_on:
         batches = shuffled(pairs, noise, settings, generator)
         sizes = [batches["centre"].shape[1]] * len(batches["centre"])
-        loss = float(loop(batches, sizes, stop=lambda: bool(limit.reached(0, perf_counter() - begun))).mean())
-        if not math.isfinite(loss):
-            raise TrainingError(f"the loss became {loss} in epoch {epoch}, seed {seed}. Try a smaller learning_rate.")
-        valid = task.measure(cosines(model, dataset, "valid", device), "valid")["gatne"]["roc_auc"]
-        seconds = perf_counter() - started
-        history.append({"epoch": epoch, "loss": loss, "valid_roc_auc": valid, "seconds": seconds})
-        if report is not None:
-            report(history[-1])
-        if stopping.report(epoch, {0: (valid,)})[0]:
-            best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        cut = limit.reached(len(history), perf_counter() - begun) if len(history) < settings.epochs else ""
-        if stopping.done or cut:
-            break
-    model.load_state_dict(best)
-    metrics = {"best_epoch": stopping.best_epoch[0], "epochs": len(history), **measured(model, task, device)}
-    if cut and not stopping.done:
-        metrics["cut"] = cut
+        losses = loop(batches, sizes, stop=lambda: bool(limit.reached(0, record.seconds)))
+        goes_on = record.goes_on(float(losses.mean()), seed)
+    metrics = {**record.finish(), **measured(model.score, validation.task, device)}
     training = {name: getattr(settings, name) for name in ("batch_size", "learning_rate", "epochs", "patience")}
     config = Config(data=NamedData(name=dataset.name), training=TrainingConfig(optimiser="adam", **training))
-    return TrainedRun(config, seed, metrics, history, model, dataset)
+    return TrainedRun(config, seed, metrics, record.history, model, dataset)
 
 
 def steps_of(model: SkipGram, learning_rate: float, *, captures: bool) -> Loop:
@@ -199,35 +212,3 @@ def cumulative_noise(counts: Tensor, noise: NegativeDistribution) -> Tensor:
         rank[counts.argsort(descending=True, stable=True)] = torch.arange(len(counts), device=counts.device)
         weight = torch.log1p(1 / (rank.double() + 1))
     return weight.cumsum(0) / weight.sum()
-
-
-def cosines(model: SkipGram, dataset: Dataset, split: str, device: torch.device) -> Tensor:
-    """Scores of a split's pairs."""
-    pairs = dataset.splits[split]
-    columns = (torch.from_numpy(np.array(column)).to(device) for column in (pairs.source, pairs.edge_type, pairs.target))
-    return model.score(*columns).cpu()
-
-
-def measured(model: SkipGram, task: LinkTask, device: torch.device) -> dict[str, Any]:
-    """Both protocols on validation and test data.
-
-    The paper's protocol takes logits. So cosines are shifted, for each type, to be above zero for as many validation pairs as
-    are links. Its F1 and the loss depend on this, nothing else does.
-    """
-    dataset = task.dataset
-    scores = {split: cosines(model, dataset, split, device) for split in ("valid", "test") if split in task.splits}
-    limits = thresholds(scores["valid"], dataset)
-    return {
-        split: task.measure(own - limits[torch.from_numpy(np.array(dataset.splits[split].edge_type))], split)
-        for split, own in scores.items()
-    }
-
-
-def thresholds(scores: Tensor, dataset: Dataset) -> Tensor:
-    """(num_types,) where to accept links of each type; for types that validation data has none of, as for all pairs."""
-    pairs = dataset.splits["valid"]
-    found = np.full(len(dataset.names), np.quantile(scores.numpy(), 1 - pairs.label.mean()), np.float32)
-    for kind in np.unique(pairs.edge_type):
-        own = pairs.edge_type == kind
-        found[kind] = np.quantile(scores.numpy()[own], 1 - pairs.label[own].mean())
-    return torch.from_numpy(found)

@@ -16,12 +16,12 @@ from gatas.experiments.baselines.links.gatne import GATNE
 from gatas.experiments.baselines.links.mne import MNE
 from gatas.experiments.baselines.links.mve import MVE
 from gatas.experiments.baselines.links.runs import WALKERS
+from gatas.experiments.baselines.links.scores import thresholds
 from gatas.experiments.baselines.links.skipgram import (
     SkipGramSettings,
     cumulative_noise,
     of_type,
     shuffled,
-    thresholds,
     transformed,
 )
 from gatas.experiments.baselines.links.walks import Layers

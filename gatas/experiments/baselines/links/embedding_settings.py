@@ -1,0 +1,98 @@
+"""Settings of PyKEEN's ComplEx, RotatE and TransE, and where they were published.
+
+- ComplEx: the best configurations of CoDEx (Safavi & Koutra, 2020; tsafavi/codex, LibKGE's configs for codex-s and codex-m),
+  reciprocal relations, cross-entropy over all entities, early stopping by validation MRR every 5 epochs with a patience of 50.
+  LibKGE's `1vsAll` counts each training triple; PyKEEN's LCWA counts each (source, type) once, with all its targets, which
+  is LibKGE's `KvsAll`. Its weights of regularisation, 1e-10 and less, are taken as none.
+- TransE on CoDEx: from the same place; 56 corrupted targets, also of reciprocal relations, and the L2 norm.
+- RotatE, and TransE elsewhere: Sun et al. (2019) for FB15k-237 (best_config.sh, also in PyKEEN's experiments): 1,000 dimensions,
+  256 self-adversarial negatives, margin 9, Adam at 5e-5.
+- Graphs of fewer than 1,000 nodes (UMLS, Kinships, Nations): nothing is published with these splits; sizes and rates are
+  ours, chosen on validation data.
+
+Epochs are at most 1,000 or more, so that early stopping ends a training, not their number.
+"""
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from gatas.datasets import Dataset
+
+TINY = 1_000
+"""Graphs of fewer nodes have settings of their own."""
+CODEX_S_TO_M = 5_889
+"""The geometric mean of the numbers of nodes of CoDEx-S and CoDEx-M: other graphs have the settings of the nearer one."""
+
+
+@dataclass(frozen=True)
+class EmbeddingSettings:
+    """How a knowledge graph embedding of PyKEEN is made and trained."""
+
+    source: str  # where the settings are from
+    size: int  # complex numbers for ComplEx and RotatE
+    loop: Literal["lcwa", "slcwa"]  # all entities as targets, or sampled negatives
+    loss: str
+    optimiser: Literal["Adam", "Adagrad"]
+    learning_rate: float
+    batch_size: int
+    loss_settings: dict[str, Any] = field(default_factory=dict)
+    model_settings: dict[str, Any] = field(default_factory=dict)
+    inverse: bool = True  # whether types have reciprocal relations
+    num_negatives: int = 0  # for each positive, where they are sampled
+    corrupts: tuple[str, ...] = ("head", "tail")
+    label_smoothing: float = 0.0
+    entity_dropout: float = 0.0
+    relation_dropout: float = 0.0
+    uniform: float | None = None  # weights start within ± this; None: as the model of PyKEEN says
+    rate_factor: float = 1.0  # by which the learning rate is multiplied …
+    rate_patience: int = 0  # … after so many validations without improvement
+    epochs: int = 1000
+    every: int = 5  # epochs between two validations
+    patience: int = 50  # epochs without improvement
+
+
+XAVIER = MappingProxyType({"entity_initializer": "xavier_normal", "relation_initializer": "xavier_normal"})
+COMPLEX_S = EmbeddingSettings(
+    "tsafavi/codex, codex-s/complex", 256, "lcwa", "CrossEntropy", "Adam", 0.00033858, 1024,
+    model_settings={**XAVIER, "regularizer": None}, entity_dropout=0.07932, relation_dropout=0.05644,
+    rate_factor=0.95, rate_patience=7,
+)  # fmt: skip
+COMPLEX_M = EmbeddingSettings(
+    "tsafavi/codex, codex-m/complex", 256, "lcwa", "CrossEntropy", "Adagrad", 0.25574629, 1024,
+    model_settings={"regularizer": None}, label_smoothing=0.2081, entity_dropout=0.11963, relation_dropout=0.36017,
+    uniform=0.81333, rate_factor=0.95, rate_patience=6,
+)  # fmt: skip
+COMPLEX_TINY = EmbeddingSettings(
+    "ours, for graphs of fewer than 1,000 nodes", 256, "lcwa", "CrossEntropy", "Adam", 0.003, 256,
+    model_settings={**XAVIER, "regularizer": None}, entity_dropout=0.3, relation_dropout=0.3, epochs=2000, patience=100,
+)  # fmt: skip
+TRANSE_CODEX = EmbeddingSettings(
+    "tsafavi/codex, codex-m/transe", 512, "slcwa", "CrossEntropy", "Adagrad", 0.04121773, 128,
+    model_settings={**XAVIER, "scoring_fct_norm": 2}, num_negatives=56, corrupts=("tail",),
+    rate_factor=0.95, rate_patience=6,
+)  # fmt: skip
+SUN: dict[str, Any] = {
+    "loop": "slcwa", "loss": "NSSA", "optimiser": "Adam", "inverse": False, "every": 10, "patience": 100, "epochs": 3000,
+    "loss_settings": {"margin": 9.0, "adversarial_temperature": 1.0, "reduction": "mean"},
+}  # fmt: skip
+SUN_TINY: dict[str, Any] = {
+    **SUN, "source": "ours, for graphs of fewer than 1,000 nodes", "size": 200, "learning_rate": 0.002, "batch_size": 512,
+    "num_negatives": 64,
+}  # fmt: skip
+SUN_FB15K237: dict[str, Any] = {
+    **SUN, "source": "Sun et al. (2019), FB15k-237", "size": 1000, "learning_rate": 0.00005, "batch_size": 1024,
+    "num_negatives": 256,
+}  # fmt: skip
+TRANSE_NORM = {"scoring_fct_norm": 1}
+
+
+def embedding_settings(name: str, dataset: Dataset) -> EmbeddingSettings:
+    """The settings of a model for a data set, or for the one that is nearest in size."""
+    nodes = dataset.graph.num_nodes
+    if name == "complex":
+        return COMPLEX_TINY if nodes < TINY else COMPLEX_S if nodes < CODEX_S_TO_M else COMPLEX_M
+    if name == "transe" and dataset.name in ("codex-s", "codex-m"):
+        return TRANSE_CODEX
+    model = {"model_settings": TRANSE_NORM} if name == "transe" else {}
+    return EmbeddingSettings(**(SUN_TINY if nodes < TINY else SUN_FB15K237), **model)
