@@ -19,7 +19,7 @@ def compare(
     seeds: int = typer.Option(10, "--seeds", min=1, help="Seeds for each model, from 0 on."),
     at_once: int = typer.Option(100, "--at-once", min=1, help="Seeds trained in one program."),
     protocol: str = typer.Option(
-        None, "--protocol", help="For links: the one table to show, paper or gatne. Both are measured."
+        None, "--protocol", help="For links: the one table to show: paper, gatne or ranking. All are measured."
     ),
     epochs: int = typer.Option(None, "--epochs", min=1, help="Cut trainings after so many epochs; the table says which."),
     max_seconds: float = typer.Option(None, "--max-seconds", help="Cut trainings after so many seconds for each seed."),

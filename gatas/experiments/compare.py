@@ -11,10 +11,12 @@ import yaml
 
 from gatas.datasets import Dataset, load_dataset, open_dataset
 from gatas.errors import ConfigError, TrainingError
-from gatas.experiments.compare_table import PROTOCOLS, rendered, views
+from gatas.experiments.baselines.links.validation import is_ranked
+from gatas.experiments.compare_table import OF_PAIRS, PROTOCOLS, rendered, views
 from gatas.experiments.contenders import LINKS, Contender, check_models, contender, is_for
 from gatas.experiments.measuring import PeakMemory, free, seconds_to_answer, wake
 from gatas.experiments.paper import settings_of_config
+from gatas.experiments.ranked import with_ranking
 from gatas.experiments.recording import seed_run, session
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, kept, result_path, resumed, write_result
 from gatas.training.config import Config, load_config
@@ -41,7 +43,7 @@ def compare(
 
     `data` are names, or YAML files as `gatas train` takes them, whose settings are then those of ours; data that such a file
     gives no name is called as the file is. Links are measured by every protocol, from one training, and have a table for each,
-    or for the one that is asked for.
+    or for the one that is asked for; they are ranked where the data came without negatives.
     """
     if protocol is not None and protocol not in PROTOCOLS:
         raise ConfigError(f"there is no protocol {protocol!r}; expected {' or '.join(PROTOCOLS)}.")
@@ -49,6 +51,8 @@ def compare(
     check_models(models, [dataset for dataset, _ in datasets.values()])
     if protocol is not None and all(dataset.task != LINKS for dataset, _ in datasets.values()):
         raise ConfigError(f"protocol is {protocol!r}, but none of the data is for links: {', '.join(datasets)}. Leave it out.")
+    if protocol == "ranking":
+        check_ranked([dataset for dataset, _ in datasets.values()])
     settings: Any = {"at_once": at_once, "limit": limit, "device": device}
     tables = []
     for dataset, config in datasets.values():
@@ -147,7 +151,7 @@ def trained(
         torch.manual_seed(seeds[0])
         runs = given.fit(seeds, str(device), limit)
     results = []
-    for run in runs:
+    for run in with_ranking(runs, given.dataset, device):
         seconds = [entry["seconds"] / len(seeds) for entry in run.history]
         to_best = sum(seconds[: run.metrics["best_epoch"] + 1])
         results.append(seed_run(run, seconds_per_epoch=statistics.median(seconds), seconds_to_best=to_best))
@@ -160,6 +164,15 @@ def trained(
         parameters=sum(parameter.numel() for parameter in runs[0].model.parameters()),
     )
     return results, taken
+
+
+def check_ranked(datasets: Sequence[Dataset]) -> None:
+    """Refuse to rank links of data that came with negatives."""
+    for dataset in datasets:
+        if dataset.task == LINKS and not is_ranked(dataset):
+            raise ConfigError(
+                f"{dataset.name} has negatives, which links are told from; nothing is ranked. Leave --protocol out."
+            )
 
 
 class CutError(TrainingError):
@@ -176,5 +189,6 @@ def check_limit(path: Path, found: ResultRecord, missing: Sequence[int], limit: 
 def render(dataset: Dataset, found: Mapping[str, ResultRecord], protocol: str | None = None) -> str:
     """The tables of a data set in Markdown, from results by model."""
     split = "test" if "test" in dataset.splits else "valid"
-    asked = views(dataset.name, dataset.task, split, [protocol] if protocol else list(PROTOCOLS))
+    protocols = [protocol] if protocol else ["ranking", *OF_PAIRS] if is_ranked(dataset) else list(OF_PAIRS)
+    asked = views(dataset.name, dataset.task, split, protocols)
     return "\n".join(rendered(view, found, dataset.note) for view in asked)

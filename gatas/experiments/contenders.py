@@ -16,6 +16,7 @@ from gatas.errors import ConfigError
 from gatas.experiments import recipes
 from gatas.experiments.baselines import PEERS, Peer, recipe_of, seeded
 from gatas.experiments.baselines.links import LINK_PEERS, fit_link_peer, settings_of
+from gatas.experiments.baselines.links.embeddings import EMBEDDINGS, check_pykeen
 from gatas.experiments.baselines.links.encoders import TRAINING
 from gatas.experiments.baselines.peer import trained
 from gatas.tasks.config import checked
@@ -97,7 +98,7 @@ class LinkBaseline(Contender):
     vmaps = False
 
     def __init__(self, name: str, dataset: Dataset) -> None:
-        super().__init__(dataset, settings_of(name))
+        super().__init__(dataset, settings_of(name, dataset))
         self.name = name
 
     def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[TrainedRun]:
@@ -209,6 +210,8 @@ def check_models(names: Sequence[str], datasets: Sequence[Dataset]) -> None:
         elif name not in known:
             task = "links" if name in LINK_PEERS else "classes of nodes"
             raise ConfigError(f"{name} predicts {task}, which {data} is not for. Known there: {', '.join(peers)}.")
+        elif name in EMBEDDINGS:
+            check_pykeen(name)
 
 
 def check_own(name: str, kind: type[nn.Module], datasets: Sequence[Dataset]) -> None:

@@ -13,7 +13,7 @@ import torch
 from gatas.experiments.results import Curve, SeedRun, TrainingSession
 from gatas.training.run import TrainedRun
 
-PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torch-geometric")
+PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torch-geometric", "pykeen")
 
 
 def seed_run(run: TrainedRun, **times: float) -> SeedRun:

@@ -135,7 +135,7 @@ def short(found: Results) -> str:
         columns: dict[str, dict[str, ResultRecord]] = {}
         metrics = {}
         for view, results in shown([result for result in (*found.peers, *defaults) if result.runs]):
-            if view.metrics[0].endswith("roc_auc") == links:
+            if view.metrics[0].endswith(("roc_auc", "mrr")) == links:
                 title = f"{view.title}, {spoken(view.metrics[0])}"
                 columns[title] = {result.name: result.record for result in results}
                 metrics[title] = view.metrics[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from gatas.errors import ConfigError
 from gatas.experiments import recipes
 from gatas.experiments.compare import FOLDER
-from gatas.experiments.compare_table import ComparisonTable, views
+from gatas.experiments.compare_table import OF_PAIRS, ComparisonTable, views
 from gatas.experiments.contenders import LINKS
 from gatas.experiments.paper import settings_of_config
 from gatas.experiments.results import ResultRecord, SeedRun, completed, fingerprint, read_result
@@ -127,6 +127,8 @@ def agreeing(peers: list[Result], problems: list[str]) -> list[Result]:
 def views_of(data: str, metric: str) -> list[ComparisonTable]:
     """The tables of a data set that is measured by a metric: for links one for each protocol."""
     split, _, name = metric.partition(".")
+    if name == "ranking.mrr":
+        return views(data, LINKS, split, ("ranking", *OF_PAIRS))
     return views(data, LINKS, split) if name == "roc_auc" else [ComparisonTable(data, data, (metric,))]
 
 
@@ -145,7 +147,9 @@ def measured_by(record: ResultRecord, wanted: set[str]) -> str:
         return ""
     split = "test" if all(run.test for run in runs) else "valid"
     measured = [run.test if split == "test" else run.valid for run in runs]
-    if "roc_auc" in measured[0]:
+    if "ranking" in measured[0]:
+        metric = "ranking.mrr"
+    elif "roc_auc" in measured[0]:
         metric = "roc_auc"
     else:  # with one label a node they are equal
         metric = "accuracy" if all(one.get("accuracy") == one.get("micro_f1") for one in measured) else "micro_f1"

@@ -13,14 +13,15 @@ from gatas.cli import main
 from gatas.errors import ConfigError
 from gatas.experiments import compare as comparing
 from gatas.experiments import recipes
-from gatas.experiments.baselines.links import LINK_PEERS, runs, skipgram
+from gatas.experiments.baselines.links import LINK_PEERS, embeddings, runs, skipgram
+from gatas.experiments.baselines.links.neighbours import HEURISTICS
 from gatas.experiments.compare import compare
 from gatas.experiments.compare_table import views
 from gatas.experiments.contenders import LINKS, check_models, contender
 from gatas.experiments.report import report
 from gatas.experiments.results import file_name
 from gatas.training.limit import Limit
-from tests.experiments.baselines.links.toys import NUM_NODES, clubs
+from tests.experiments.baselines.links.toys import NUM_NODES, clubs, family_files
 from tests.tasks.toys import camps, likes
 
 HERE = "tests.experiments.test_compare_links"
@@ -140,7 +141,7 @@ def test_what_fails_on_links_becomes_a_row_of_every_table_and_the_rest_goes_on(q
 
 def test_every_link_peer_has_settings_that_are_kept_with_its_results(quick, tmp_path):
     for name in LINK_PEERS:
-        assert contender(name, clubs()).settings["training"]["learning_rate"] > 0
+        assert name in HEURISTICS or contender(name, clubs()).settings["training"]["learning_rate"] > 0
     compare(["clubs"], ["mve"], tmp_path, seeds=1, limit=Limit(seconds=1e-9), device="cpu")
     (run,) = read(tmp_path, "mve")["runs"]
     assert run["cut"] == "1e-09 s" and run["epochs"] == 1  # a walker's epoch is long, so that it ends within
@@ -157,10 +158,11 @@ def test_nodes_and_links_may_be_compared_by_one_command(quick, tmp_path):
     ("words", "said"),
     [
         (("--models", "gatne"), "there is no model 'gatne'. Did you mean gatne-t"),
-        (("--models", "rgcn"), "Known for clubs: gatas, gcn-bilinear"),
+        (("--models", "node2vec"), "Known for clubs: gatas, gcn-bilinear"),
         (("--models", "gcn"), "gcn predicts classes of nodes, which clubs is not for. Known there: gatas, gcn-bilinear"),
         (("--models", f"{HERE}:OfNodes"), "has no method represent. For links, as in clubs, expected represent(nodes)"),
-        (("--models", "mve", "--protocol", "hgb"), "there is no protocol 'hgb'; expected paper or gatne."),
+        (("--models", "mve", "--protocol", "hgb"), "there is no protocol 'hgb'; expected paper or gatne or ranking."),
+        (("--models", "mve", "--protocol", "ranking"), "clubs has negatives, which links are told from; nothing is ranked."),
         (("--models", "mve", "--max-seconds", "0"), "the limit is 0 seconds; expected more than 0"),
     ],
 )
@@ -199,6 +201,38 @@ def test_a_users_own_links_are_compared(tmp_path, capsys):
         assert set(table) == {"model", "gatas", "mne", OWN} and all(
             "±" in row[0] for name, row in table.items() if name != "model"
         )
+
+
+def test_a_knowledge_graph_of_ones_own_is_ranked_and_reported(tmp_path, capsys):
+    family_files(tmp_path)
+    (tmp_path / "family.yaml").write_text(
+        "data: {edges: edges.csv, task: link prediction, edge_type: type, pairs: {valid: valid.csv, test: test.csv}, "
+        "keep_reverses: true}\nmodel: {num_steps: 2, sample_size: 5, num_heads: 1}\ntraining: {epochs: 2}\n"
+    )
+    models = ("gatas", "gcn-distmult", "rgcn", "mne", "complex", "rotate", "transe", "adamic-adar", "popularity", OWN)
+    words = ("--data", tmp_path / "family.yaml", "--seeds", "1", "--epochs", "1", "--out", tmp_path / "results")
+    out, err, code = gatas(capsys, *words, "--models", ",".join(models))
+    assert code == 0, err
+    shown = tables(out)
+    assert list(shown) == ["family: filtered ranking", "family: the paper's protocol", "family: GATNE's protocol"]
+    ranking = shown["family: filtered ranking"]
+    assert ranking["model"][:6] == ["MRR", "Hits@1", "Hits@3", "Hits@10", "macro MRR", "seeds"]
+    assert set(ranking) == {"model", *models} and all("±" in ranking[name][4] for name in models)
+    found = read(tmp_path / "results", "complex", "family")
+    assert found["runs"][0]["test"]["ranking"]["mrr"] > 0 and "pykeen" in found["sessions"][0]["versions"]
+    assert found["runs"][0]["test"]["ranking"]["by_type"]["parent"]["count"] > 0
+    assert found["settings"]["training"]["source"].startswith("ours")
+    out, _, _ = gatas(capsys, *words, "--models", "popularity", "--protocol", "ranking")
+    assert list(tables(out)) == ["family: filtered ranking"]
+    done = report(tmp_path / "results", tmp_path, tmp_path / "report")
+    assert not done.problems and "family: filtered ranking" in done.markdown.read_text()
+
+
+def test_a_model_of_pykeen_is_refused_in_one_line_where_it_is_missing(quick, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
+    _, err, code = gatas(capsys, "--data", "clubs", "--models", "mne,complex", "--out", tmp_path)
+    assert code == 1 and "complex is PyKEEN's, which is not installed: pip install 'gatas[pykeen]'" in " ".join(err.split())
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_report_has_a_table_and_a_chart_for_each_protocol(quick, tmp_path):

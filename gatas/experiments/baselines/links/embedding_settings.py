@@ -4,9 +4,10 @@
   reciprocal relations, cross-entropy over all entities, early stopping by validation MRR every 5 epochs with a patience of 50.
   LibKGE's `1vsAll` counts each training triple; PyKEEN's LCWA counts each (source, type) once, with all its targets, which
   is LibKGE's `KvsAll`. Its weights of regularisation, 1e-10 and less, are taken as none.
-- TransE on CoDEx: from the same place; 56 corrupted targets, also of reciprocal relations, and the L2 norm.
-- RotatE, and TransE elsewhere: Sun et al. (2019) for FB15k-237 (best_config.sh, also in PyKEEN's experiments): 1,000 dimensions,
-  256 self-adversarial negatives, margin 9, Adam at 5e-5.
+- TransE on CoDEx: from the same place; 56 corrupted targets, also of reciprocal relations, the L2 norm, no normalisation.
+- RotatE, and TransE elsewhere: Sun et al. (2019) for FB15k-237 (best_config.sh, also in PyKEEN's experiments): 1,000
+  dimensions, 256 self-adversarial negatives, margin 9, Adam at 5e-5. As in their code, distances are sums over dimensions and
+  embeddings start within ± (margin + 2) / dimensions; PyKEEN's own defaults differ in both.
 - Graphs of fewer than 1,000 nodes (UMLS, Kinships, Nations): nothing is published with these splits; sizes and rates are
   ours, chosen on validation data.
 
@@ -44,7 +45,7 @@ class EmbeddingSettings:
     label_smoothing: float = 0.0
     entity_dropout: float = 0.0
     relation_dropout: float = 0.0
-    uniform: float | None = None  # weights start within ± this; None: as the model of PyKEEN says
+    uniform: float | None = None  # weights, but not phases, start within ± this; None: as the model of PyKEEN says
     rate_factor: float = 1.0  # by which the learning rate is multiplied …
     rate_patience: int = 0  # … after so many validations without improvement
     epochs: int = 1000
@@ -69,7 +70,7 @@ COMPLEX_TINY = EmbeddingSettings(
 )  # fmt: skip
 TRANSE_CODEX = EmbeddingSettings(
     "tsafavi/codex, codex-m/transe", 512, "slcwa", "CrossEntropy", "Adagrad", 0.04121773, 128,
-    model_settings={**XAVIER, "scoring_fct_norm": 2}, num_negatives=56, corrupts=("tail",),
+    model_settings={**XAVIER, "scoring_fct_norm": 2, "entity_constrainer": None}, num_negatives=56, corrupts=("tail",),
     rate_factor=0.95, rate_patience=6,
 )  # fmt: skip
 SUN: dict[str, Any] = {
@@ -77,14 +78,18 @@ SUN: dict[str, Any] = {
     "loss_settings": {"margin": 9.0, "adversarial_temperature": 1.0, "reduction": "mean"},
 }  # fmt: skip
 SUN_TINY: dict[str, Any] = {
-    **SUN, "source": "ours, for graphs of fewer than 1,000 nodes", "size": 200, "learning_rate": 0.002, "batch_size": 512,
-    "num_negatives": 64,
+    **SUN, "source": "ours, for graphs of fewer than 1,000 nodes", "size": 100, "learning_rate": 0.01, "batch_size": 512,
+    "num_negatives": 16, "uniform": 11 / 100,
 }  # fmt: skip
 SUN_FB15K237: dict[str, Any] = {
     **SUN, "source": "Sun et al. (2019), FB15k-237", "size": 1000, "learning_rate": 0.00005, "batch_size": 1024,
-    "num_negatives": 256,
+    "num_negatives": 256, "uniform": 11 / 1000,
 }  # fmt: skip
-TRANSE_NORM = {"scoring_fct_norm": 1}
+SUMS: dict[str, dict[str, Any]] = {
+    "rotate": {"interaction_kwargs": {"p": 1}},
+    "transe": {"scoring_fct_norm": 1, "entity_constrainer": None},
+}
+"""Distances as sums over dimensions."""
 
 
 def embedding_settings(name: str, dataset: Dataset) -> EmbeddingSettings:
@@ -94,5 +99,4 @@ def embedding_settings(name: str, dataset: Dataset) -> EmbeddingSettings:
         return COMPLEX_TINY if nodes < TINY else COMPLEX_S if nodes < CODEX_S_TO_M else COMPLEX_M
     if name == "transe" and dataset.name in ("codex-s", "codex-m"):
         return TRANSE_CODEX
-    model = {"model_settings": TRANSE_NORM} if name == "transe" else {}
-    return EmbeddingSettings(**(SUN_TINY if nodes < TINY else SUN_FB15K237), **model)
+    return EmbeddingSettings(**(SUN_TINY if nodes < TINY else SUN_FB15K237), model_settings=SUMS[name])

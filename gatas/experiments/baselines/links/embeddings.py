@@ -3,11 +3,12 @@
 PyKEEN is imported when one of them is run; without it an error names the extra.
 """
 
+import gc
 import logging
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -67,8 +68,9 @@ class KnowledgeGraphEmbedding(Learnable):
             )
             start = {}
             if settings.uniform is not None:
-                bounds = {"a": -settings.uniform, "b": settings.uniform}
-                start = {f"{what}_initializer": lambda x: nn.init.uniform_(x, **bounds) for what in ("entity", "relation")}
+                bound = settings.uniform
+                ends = ("entity",) if name == "rotate" else ("entity", "relation")  # RotatE's relations are phases
+                start = {f"{what}_initializer": lambda weights: nn.init.uniform_(weights, -bound, bound) for what in ends}
             self.model = getattr(models, EMBEDDINGS[name])(
                 triples_factory=self.triples,
                 embedding_dim=settings.size,
@@ -181,7 +183,7 @@ def learn(
         def get_summary_dict(self) -> dict[str, Any]:
             return {}
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, frozen_garbage():
         loop.train(
             model.triples,
             num_epochs=settings.epochs,
@@ -195,18 +197,25 @@ def learn(
         )
 
 
-def settings_of_embedding(name: str, dataset: Dataset) -> dict[str, Any]:
-    """A model's settings, to be kept with its results."""
-    return {"training": asdict(embedding_settings(name, dataset))}
+@contextmanager
+def frozen_garbage() -> Iterator[None]:
+    """Have the collection of garbage, which PyKEEN asks for after every epoch, pass over all that is there already."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep PyKEEN's log, which is for its own command line, from ours."""
+    """Keep from ours what PyKEEN logs for its own command line, and warns of its own calls."""
     log = logging.getLogger("pykeen")
     before = log.level
     log.setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            yield
     finally:
         log.setLevel(before)

@@ -3,8 +3,11 @@
 Settings are those of HGB (THUDM/HGB, LP/GATNE/src/homGNN.py) for GCN and GAT: two layers of 200, leaky ReLU, dropout of 0.5
 between them, GAT with two heads and then one, Adam at 0.01. There nodes are one-hot, which is an embedding of each node; here
 an embedding goes into the first layer. HGB trains one model per type, warm-started from the last, by squared error; here one
-model learns all types by our loop's cross-entropy, with its negatives and its early stopping. R-GCN is Schlichtkrull et al.
-(2018): basis decomposition and DistMult, in the same sizes. As in HGB the links to be predicted stay in the graph.
+model learns all types by our loop's cross-entropy, with its negatives and its early stopping, by macro ROC-AUC or, where links
+are ranked, by MRR. `RGCNEncoder` is Schlichtkrull et al. (2018) in the same sizes: basis decomposition and DistMult.
+`BlockRGCNEncoder` has their settings for FB15k-237: two layers of 500 dimensions in blocks of 5 × 5, relations in either
+direction, ReLU, a share of 0.4 of the edges dropped in each step, Adam at 0.01, an L2 penalty of 0.01 on the decoder; they drop
+self-loops at 0.2, which PyG's layer does not. As in HGB the links to be predicted stay in the graph.
 """
 
 from collections.abc import Mapping
@@ -20,7 +23,8 @@ from torch_geometric.utils import add_self_loops
 
 from gatas.datasets import Dataset
 from gatas.experiments.baselines.links.decoders import Bilinear, DistMult
-from gatas.experiments.baselines.links.edges import typed_edges
+from gatas.experiments.baselines.links.edges import type_names, typed_edges
+from gatas.experiments.baselines.links.triples import triples_of
 from gatas.sampling.sampler import Mode
 from gatas.tasks.learnable import Learnable
 
@@ -28,14 +32,15 @@ NUM_BASES = 2
 TRAINING: Mapping[str, Any] = MappingProxyType(
     {
         "batch_size": 20_000,  # each step encodes the whole graph; HGB has 10,000
-        "epochs": 100,
+        "epochs": 500,
         "patience": 10,
         "optimiser": "adam",
         "learning_rate": 0.01,
         "max_norm": None,
-        "monitor": "loss",
+        "monitor": "metric",
     }
 )
+BLOCK_SIZE, BLOCK_RGCN_SIZE, EDGE_DROPOUT = 5, 500, 0.4
 
 
 class LinkPeer(Learnable):
@@ -157,3 +162,35 @@ class RGCNEncoder(LinkPeer):
     def _layer(self, layer: nn.Module, representations: Tensor) -> Tensor:
         found: Tensor = layer(representations, self.edges, self.types)
         return found
+
+
+class BlockRGCNEncoder(LinkPeer):
+    """Schlichtkrull et al. (2018); each relation, and each in the other direction, has a block-diagonal matrix."""
+
+    edges: Tensor
+    types: Tensor
+
+    def _graph(self, dataset: Dataset) -> dict[str, Tensor]:
+        source, kind, target = torch.from_numpy(triples_of(dataset)).T
+        self.num_types = len(type_names(dataset))
+        edges = torch.stack([torch.cat([source, target]), torch.cat([target, source])])
+        return {"edges": edges, "types": torch.cat([kind, kind + self.num_types])}
+
+    def _make_layers(self) -> list[nn.Module]:
+        blocks = self.size // BLOCK_SIZE
+        return [RGCNConv(self.size, self.size, 2 * self.num_types, num_blocks=blocks) for _ in range(2)]
+
+    def l2_share(self, name: str) -> float:
+        return float(name.startswith("decoder."))
+
+    def encode(self) -> Tensor:
+        """(N, size) of all nodes; in training each layer sees a part of the edges."""
+        representations: Tensor = self.embedding
+        for number, layer in enumerate(self.layers):
+            edges, types = self.edges, self.types
+            if self.training:
+                kept = torch.rand(len(types), device=types.device) >= EDGE_DROPOUT
+                edges, types = edges[:, kept], types[kept]
+            found: Tensor = layer(representations, edges, types)
+            representations = F.relu(found) if number + 1 < len(self.layers) else found
+        return representations

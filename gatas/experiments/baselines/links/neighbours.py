@@ -45,8 +45,8 @@ class CommonNeighbours(Heuristic):
         edges, size = typed_edges(dataset).untyped(), dataset.graph.num_nodes
         edges = edges[:, edges[0] != edges[1]]
         self.matrix = sparse.csr_array((np.ones(edges.shape[1], np.float32), (edges[0], edges[1])), shape=(size, size))
-        parts = (torch.from_numpy(self.matrix.indptr), torch.from_numpy(self.matrix.indices))
-        adjacency = torch.sparse_csr_tensor(*parts, torch.ones(edges.shape[1]), (size, size), check_invariants=True)
+        parts = (torch.from_numpy(edges), torch.ones(edges.shape[1]), (size, size))
+        adjacency = torch.sparse_coo_tensor(*parts, check_invariants=True).coalesce()
         self.register_buffer("adjacency", adjacency, persistent=False)
         self.register_buffer("weight", self.weights(np.diff(self.matrix.indptr)), persistent=False)
 
