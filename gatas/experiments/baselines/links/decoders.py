@@ -53,7 +53,7 @@ class DistMult(nn.Module):
 def by_type(vectors: Tensor, matrices: Tensor, edge_type: Tensor) -> Tensor:
     """(B, size) of (B, size) vectors, each by the matrix of its type, one type after another."""
     found = torch.empty_like(vectors)
-    for kind in edge_type.unique().tolist():
+    for kind in sorted(set(edge_type.tolist())):
         own = edge_type == kind
         found[own] = vectors[own] @ matrices[kind]
     return found

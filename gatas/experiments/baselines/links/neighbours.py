@@ -61,7 +61,8 @@ class CommonNeighbours(Heuristic):
     def score_targets(self, source: Tensor, edge_type: Tensor) -> Tensor:
         """(B, N) scores of all nodes, whatever the type."""
         rows = torch.from_numpy(self.matrix[source.cpu().numpy()].toarray()).to(source.device)
-        return torch.sparse.mm(self.adjacency, (rows * self.weight).T).T
+        scores: Tensor = torch.sparse.mm(self.adjacency, (rows * self.weight).T).T
+        return scores
 
     def score_sources(self, target: Tensor, edge_type: Tensor) -> Tensor:
         """(B, N) scores of all nodes; as many neighbours are shared in either direction."""

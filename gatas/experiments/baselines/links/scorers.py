@@ -8,7 +8,6 @@ from torch import Tensor
 
 from gatas.experiments.baselines.links.encoders import LinkPeer
 from gatas.experiments.baselines.links.skipgram import CosineScorer, SkipGram
-from gatas.tasks.learnable import Learnable
 from gatas.tasks.ranking import LinkScorer
 
 PAIRS_AT_ONCE = 1 << 18
@@ -28,7 +27,7 @@ def scorer_of(model: Any, num_nodes: int, device: torch.device, **given: Any) ->
         return CosineScorer(model, num_nodes, device)
     nodes = torch.arange(num_nodes, device=device)
     batches = nodes.split(min(num_nodes, model.evaluation_batch(device)))  # type: ignore[no-untyped-call]
-    return PairScorer(torch.cat([model.represent(batch, **given) for batch in batches]), model)
+    return PairScorer(torch.cat([model.represent(batch, **given) for batch in batches]), model.score)
 
 
 class DecoderScorer:
@@ -49,9 +48,8 @@ class DecoderScorer:
 class PairScorer:
     """Any model with `score`, of pairs of representations: all pairs are scored, in blocks."""
 
-    def __init__(self, representations: Tensor, model: Learnable) -> None:
-        self.representations = representations
-        self.score: Callable[[Tensor, Tensor, Tensor], Tensor] = model.score
+    def __init__(self, representations: Tensor, score: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+        self.representations, self.score = representations, score
 
     def score_targets(self, source: Tensor, edge_type: Tensor) -> Tensor:
         return self._scores(source, edge_type, lambda own, others, kind: self.score(own, others, kind))

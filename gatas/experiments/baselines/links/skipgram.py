@@ -102,7 +102,7 @@ class CosineScorer:
     @torch.no_grad()
     def score_targets(self, source: Tensor, edge_type: Tensor) -> Tensor:
         found = torch.empty(len(source), len(self.nodes), device=source.device)
-        for kind in edge_type.unique().tolist():
+        for kind in sorted(set(edge_type.tolist())):
             own, embeddings = edge_type == kind, self._embeddings(kind)
             found[own] = embeddings[source[own]] @ embeddings.T
         return found

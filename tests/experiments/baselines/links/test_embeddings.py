@@ -1,6 +1,7 @@
 """PyKEEN's models: they learn what is asked, are stopped as other peers are, and score all nodes as they score pairs."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from gatas.training.limit import Limit
 from tests.experiments.baselines.links.toys import clubs, family, ranked_clubs
 
 CPU = torch.device("cpu")
-QUICK = {"size": 16, "epochs": 30, "batch_size": 32, "learning_rate": 0.05, "every": 5}
+QUICK: dict[str, Any] = {"size": 16, "epochs": 30, "batch_size": 32, "learning_rate": 0.05, "every": 5}
 
 
 def mrr(run):
@@ -46,7 +47,7 @@ def test_all_nodes_are_scored_as_pairs_are(name):
 
 
 def test_a_result_is_a_function_of_the_seed():
-    settings = {**QUICK, "epochs": 5}
+    settings: dict[str, Any] = {**QUICK, "epochs": 5}
     one, again, other = (fit_link_peer("complex", family(), seed, "cpu", **settings).metrics for seed in (1, 1, 2))
     torch.rand(3)
     assert one == again and one["valid"] != other["valid"]
@@ -85,4 +86,6 @@ def test_settings_are_those_of_the_nearest_published_graph():
 
 
 def of_size(num_nodes):
-    return Dataset.for_links(Graph.from_edges([0], [1], num_nodes=num_nodes), {"train": Pairs([0], [0], [1], [1])}, ("0",))
+    return Dataset.for_links(
+        Graph.from_edges([0], [1], num_nodes=num_nodes), {"train": Pairs(*np.array([[0], [0], [1], [1]]))}, ("0",)
+    )

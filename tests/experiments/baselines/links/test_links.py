@@ -11,6 +11,7 @@ from gatas.errors import ConfigError, TrainingError
 from gatas.experiments.baselines.links import LINK_PEERS, fit_link_peer, run_link_peer
 from gatas.experiments.baselines.links.decoders import Bilinear, DistMult
 from gatas.experiments.baselines.links.edges import typed_edges
+from gatas.experiments.baselines.links.embeddings import EMBEDDINGS
 from gatas.experiments.baselines.links.encoders import GATEncoder, GCNEncoder, RGCNEncoder
 from gatas.experiments.baselines.links.gatne import GATNE
 from gatas.experiments.baselines.links.mne import MNE
@@ -38,6 +39,8 @@ WALKS: dict[str, Any] = {"epochs": 5, "num_walks": 3, "batch_size": 64, "learnin
 def settings_of(name):
     if name in HEURISTICS:
         return {"device": "cpu"}
+    if name in EMBEDDINGS:
+        return {**QUICK, "epochs": 30, "batch_size": 32, "learning_rate": 0.05}
     return {**QUICK, **WALKS} if name in WALKERS else {**QUICK, "size": 20} if name == "rgcn" else QUICK
 
 

@@ -1,5 +1,7 @@
 """Scores without training are what they are by definition."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ def every_pair():
 
 def test_adamic_adar_and_common_neighbours_equal_those_of_networkx():
     dataset = clubs()
-    graph = nx.Graph(list(zip(*typed_edges(dataset).untyped().tolist(), strict=True)))
+    graph: Any = nx.Graph(list(zip(*typed_edges(dataset).untyped().tolist(), strict=True)))
     source, target = every_pair()
     pairs = list(zip(source.tolist(), target.tolist(), strict=True))
     shared = CommonNeighbours(dataset).score_pairs(source, torch.zeros_like(source), target)
