@@ -186,6 +186,15 @@ def test_numbers_that_only_pairs_name_are_ids_as_numbers(edges):
     assert dataset.graph.node_ids is None and asked(dataset, "test") == [(0, "link", 2)]
 
 
+def test_a_type_whose_ends_are_all_linked_has_negatives_of_any_nodes(edges):
+    path = edges("source,target,type\n" + "".join(f"n{k},n{k * 7 % 30},x\n" for k in range(30)) + "n0,n1,rare\nn0,n2,rare\n")
+    test = edges("source,target,type\nn0,n3,rare\nn5,n6,x\n", "test.csv")
+    dataset = read_dataset(path, **LINKS, pairs={"test": test})
+    links = known(dataset.graph) | {link for split in dataset.splits for link in asked(dataset, split)}
+    negatives = asked(dataset, "test", label=0)
+    assert [kind for _, kind, _ in negatives] == ["rare", "x"] and not links & set(negatives)
+
+
 PUBLISHED = "source,target,type\na,b,spouse\nb,a,spouse\nb,c,spouse\nc,d,born\nd,c,born\nc,d,spouse\n"
 
 
