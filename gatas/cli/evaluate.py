@@ -10,14 +10,14 @@ from gatas.cli.metrics import print_metrics, print_ranking
 from gatas.cli.output import print_json, progress_bar
 from gatas.cli.verify import VerifyOption, verified
 
-Protocol = Literal["classification", "ranking"]
+EvaluationProtocol = Literal["classification", "ranking"]
 Neighbours = Literal["sample", "top", "all"] | None
 
 
 def evaluate(
     run: Path = typer.Argument(metavar="RUN", help="Folder that `gatas train` wrote, of one seed or of several."),
     split: str = typer.Option("test", "--split", help="train, valid or test."),
-    protocol: Protocol = typer.Option(
+    protocol: EvaluationProtocol = typer.Option(
         "classification", "--protocol", help="Of links also ranking: each among all nodes, filtered (MRR, Hits@K)."
     ),
     mode: Neighbours = typer.Option(None, "--mode", help="Neighbours: drawn, likeliest, all."),

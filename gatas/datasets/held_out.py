@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.datasets.candidates import Candidates
 from gatas.datasets.config import Ratios
 from gatas.datasets.negatives import Ends, Pools, draw_pairs, pair_keys
+from gatas.datasets.permitted_ends import PermittedEnds
 from gatas.datasets.splitting import drawn_splits
 from gatas.datasets.targets import SPLITS, Pairs
 from gatas.errors import GatasWarning, GraphError
@@ -131,7 +131,7 @@ def hold_out_links(
     known = np.sort(every.key if keep_reverse else np.concatenate([every.key, every.reversed().key]))
     ends, generator = ends_of(every, node_type), np.random.default_rng([seed, 1])
     splits = {name: _with_negatives(links, label, name, known, ends, generator) for name, (links, label) in pairs.items()}
-    return HeldOut(number <= TRAIN, splits, candidate_ends(every, node_type))
+    return HeldOut(number <= TRAIN, splits, permitted_pools(every, node_type))
 
 
 def split_by_ratios(listed: IndexedPairs, ratios: Ratios, seed: int, *, directed: bool = False) -> Ints:
@@ -204,12 +204,12 @@ def _with_negatives(
     )
 
 
-def candidate_ends(links: IndexedPairs, node_type: Ints | None) -> Ends | None:
+def permitted_pools(links: IndexedPairs, node_type: Ints | None) -> Ends | None:
     """Find the nodes that links of a type are ranked among: all nodes of the types seen at that end, or any without types."""
     if node_type is None:
         return None
     num_kinds = int(links.kind.max(initial=-1)) + 1
-    return Candidates.seen(links.source, links.kind, links.target, num_kinds, node_type).ends
+    return PermittedEnds.seen(links.source, links.kind, links.target, num_kinds, node_type).ends
 
 
 def ends_of(links: IndexedPairs, node_type: Ints | None) -> Ends:

@@ -1,4 +1,4 @@
-"""What a trained model ranks: held-out links among all candidates, at both ends."""
+"""What a trained model ranks: held-out links among all nodes, at both ends."""
 
 from typing import Any
 

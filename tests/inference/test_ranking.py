@@ -39,7 +39,7 @@ def test_a_predictor_ranks_the_links_of_a_split(like_run):
     assert predictor.evaluate_ranking("test", batch_size=1) == found
 
 
-def test_new_nodes_are_no_candidates(like_run):
+def test_new_nodes_are_not_ranked(like_run):
     extended = like_run.predictor.with_new_nodes(None, ([12], ["likes"], [0]))
     assert extended.evaluate_ranking("test") == like_run.predictor.evaluate_ranking("test")
 
