@@ -160,7 +160,7 @@ def _read(config: TableData) -> Tables:
     nodes = None if config.nodes is None else read_table(config.nodes, ColumnNames.of_settings(config.node_columns))
     pairs = read_pair_files(config) if isinstance(config, LinkTableData) else {}
     ids, (source, target) = indexed_nodes(edges, nodes, [table for split, table in pairs.items() if split != "train"])
-    if nodes is None:
+    if pairs and nodes is None:
         _warn_of_unlinked(ids, source, target)
     types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types

@@ -40,13 +40,14 @@ class HeadScorer:
 
     @torch.no_grad()
     def _scores(self, nodes: Tensor, asked: Tensor, edge_type: Tensor, *, to_targets: bool) -> Tensor:
-        scores = nodes.new_empty(len(asked), len(nodes))
-        for row, own in enumerate(nodes.index_select(0, asked)):
-            for first in range(0, len(nodes), PAIRS):
-                others = nodes[first : first + PAIRS]
-                ends = (own.expand_as(others), others) if to_targets else (others, own.expand_as(others))
-                scores[row, first : first + PAIRS] = self.head(*ends).index_select(1, edge_type[row : row + 1]).squeeze(1)
-        return scores
+        scores = nodes.new_empty(len(asked) * len(nodes))
+        for first in range(0, len(scores), PAIRS):
+            pair = torch.arange(first, min(first + PAIRS, len(scores)), device=nodes.device)
+            row, other = pair // len(nodes), nodes.index_select(0, pair % len(nodes))
+            own = nodes.index_select(0, asked[row])
+            logits = self.head(own, other) if to_targets else self.head(other, own)  # (PAIRS, num_types)
+            scores[first : first + PAIRS] = logits.gather(1, edge_type[row, None]).squeeze(1)
+        return scores.view(len(asked), len(nodes))
 
 
 def evaluate_ranking(
