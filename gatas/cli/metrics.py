@@ -3,9 +3,12 @@
 from statistics import fmean, stdev
 from typing import Any
 
-from gatas.cli.output import plain_table, print_table
+from gatas.cli.output import plain_table, print_table, stderr
 
 NAMES = {"roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "f1": "F1", "micro_f1": "micro-F1", "macro_f1": "macro-F1"}
+RANKING = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+SHOWN = 15
+"""Types of link whose ranking is printed: the most frequent ones."""
 
 
 def print_metrics(title: str, measured: list[dict[str, Any]]) -> None:
@@ -28,6 +31,38 @@ def _by_type(measured: list[dict[str, Any]]) -> Any:
         numbers = (spread([own[kind][name] for own in measured]) if name in of_kind else "–" for name in ("roc_auc", "f1"))
         table.add_row(kind, f"{of_kind['positives']:,}", f"{of_kind['negatives']:,}", *numbers)
     return table
+
+
+def print_ranking(title: str, measured: list[dict[str, Any]]) -> None:
+    """Print MRR and Hits@K over links, over types and by direction, then those of the most frequent types."""
+    first = measured[0]
+    several = f", mean ± standard deviation of {len(measured)} seeds" if len(measured) > 1 else ""
+    table = plain_table("", "links#", *(f"{name}#" for name in RANKING.values()))
+    rows: dict[str, Any] = {
+        "micro: over links": measured,
+        f"macro: over {len(first['by_type'])} types": [own["macro"] for own in measured],
+        "targets asked for": [own["by_direction"]["target"] for own in measured],
+        "sources asked for": [own["by_direction"]["source"] for own in measured],
+    }
+    for name, row in rows.items():
+        table.add_row(name, f"{first['count']:,}", *_ranking_cells(row))
+    print_table(title + several, table)
+    if len(first["by_type"]) > 1:
+        _print_ranked_types(measured)
+
+
+def _print_ranked_types(measured: list[dict[str, Any]]) -> None:
+    kinds = sorted(measured[0]["by_type"].items(), key=lambda of: -of[1]["count"])
+    table = plain_table("type", "links#", *(f"{name}#" for name in RANKING.values()))
+    for kind, of_kind in kinds[:SHOWN]:
+        table.add_row(kind, f"{of_kind['count']:,}", *_ranking_cells([own["by_type"][kind] for own in measured]))
+    print_table("By type of link", table)
+    if len(kinds) > SHOWN:
+        stderr.print(f"the {SHOWN} most frequent of {len(kinds)} types, {len(kinds) - SHOWN} more with --json")
+
+
+def _ranking_cells(measured: list[dict[str, Any]]) -> list[str]:
+    return [spread([own[name] for own in measured]) for name in RANKING]
 
 
 def spread(values: list[float]) -> str:

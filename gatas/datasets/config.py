@@ -30,9 +30,12 @@ LINK_DATA = ("kinship", "twitter", "youtube", "youtube-lite")
 ORDER = (
     *("name", "store", "transitions", "edges", "nodes", "task", "source", "target", "edge_type", "weight", "direction"),
     *("id", "node_type", "graph", "features", "categorical", "standardise", "missing", "label", "link_types", "split"),
-    *("ratios", "split_by", "pairs", "seed"),
+    *("ratios", "split_by", "pairs", "keep_reverse", "validation_edges", "seed"),
 )
 """All settings of data, in the order in which they are written."""
+
+
+VALIDATION_EDGES = "links of valid are edges of the graph in the final test, as some protocols have it"
 
 
 def _listed(value: Any) -> Any:
@@ -136,11 +139,23 @@ class NamedData(DataSettings):
     """A data set that gatas knows."""
 
     name: str = Field("digits", description="a data set that gatas knows")
+    validation_edges: bool = Field(False, description=VALIDATION_EDGES)
 
     @property
     def task(self) -> ConfigTask:
         """What is predicted, by the data's name."""
         return "link prediction" if self.name in LINK_DATA else "node classification"
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The settings in the order in which they are written; those of links only for links."""
+        return super().written if self.task == LINK_PREDICTION else ("name",)
+
+    @model_validator(mode="after")
+    def _check_links(self) -> Self:
+        if self.validation_edges and self.task != LINK_PREDICTION:
+            raise ValueError(f"validation_edges are for link prediction, but {self.name} is for {self.task}. Leave it out.")
+        return self
 
     @classmethod
     def misplaced(cls, setting: str) -> str:
@@ -258,7 +273,10 @@ class LinkTableData(TableData):
     task: Literal["link prediction"] = Field("link prediction", description="what is predicted")
     link_types: NameList = Field(None, description="edge types asked for; null: all")
     pairs: PairFiles = Field(PairFiles(), description="files of links to ask for, instead of held-out edges")
-    keep_reverses: bool = Field(False, description="edges that reverse a held-out link stay, as in published knowledge graphs")
+    keep_reverse: bool = Field(
+        False, description="edges that reverse links of valid or test stay in the graph, as in published splits"
+    )
+    validation_edges: bool = Field(False, description=VALIDATION_EDGES)
 
     @property
     def edge_columns(self) -> ColumnMap:
@@ -278,6 +296,8 @@ class LinkTableData(TableData):
     def _check_together(self) -> Self:
         if self.pairs != PairFiles() and self.split is not None:
             raise ValueError("split and pairs were both given; held-out links come from one of them.")
+        if self.keep_reverse and self.direction == "undirected":
+            raise ValueError("keep_reverse is for directed links, but direction is undirected. Leave one of them out.")
         return self
 
 

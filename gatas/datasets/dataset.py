@@ -236,6 +236,15 @@ class Dataset:
             return replace(self, targets=replace(targets, splits=splits))
         return replace(self, targets=replace(targets, splits=splits))
 
+    def with_validation_edges(self) -> "Dataset":
+        """Return the data set whose graph has the links of `valid` as edges too, for the final test of a trained model.
+
+        They lead back as the graph's other edges do; where edges have weights, they get the mean weight of their type.
+        """
+        from gatas.datasets.validation_edges import with_validation_edges
+
+        return with_validation_edges(self)
+
     def check_leaks(self, *, strict: bool = False, directed: bool = False) -> None:
         """Find held-out links that are edges of the graph, and negatives that are links; see `gatas.datasets.leaks`."""
         from gatas.datasets.leaks import check_leaks

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gatas.datasets.config import Ratios
 from gatas.datasets.negatives import Ends, Pools, draw_pairs, pair_keys
+from gatas.datasets.permitted_ends import PermittedEnds
 from gatas.datasets.splitting import drawn_splits
 from gatas.datasets.targets import SPLITS, Pairs
 from gatas.errors import GatasWarning, GraphError
@@ -49,9 +50,13 @@ class IndexedPairs:
         """A key that a link and its reverse share."""
         return np.minimum(self.key, self.reversed().key)
 
+    def link_key(self, directed: bool) -> Ints:
+        """A key that repeats of a link share, and its reverse too unless links are `directed`."""
+        return self.key if directed else self.undirected_key
+
     def distinct(self, undirected: bool) -> "IndexedPairs":
         """Keep each link once, where it is listed first."""
-        return self.take(np.sort(np.unique(self.undirected_key if undirected else self.key, return_index=True)[1]))
+        return self.take(np.sort(np.unique(self.link_key(not undirected), return_index=True)[1]))
 
 
 def joined(parts: list[IndexedPairs], num_nodes: int) -> IndexedPairs:
@@ -66,11 +71,11 @@ Given = tuple[IndexedPairs, Flags]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Which listed edges stay in the graph, the pairs of each split, and the nodes that negatives are drawn from."""
+    """Which listed edges stay in the graph, the pairs of each split, and the nodes that training negatives are drawn from."""
 
     in_graph: NDArray[np.bool_]
     splits: Mapping[str, Pairs]
-    ends: Ends
+    ends: Ends | None  # None: any nodes
 
 
 def hold_out_links(
@@ -83,8 +88,8 @@ def hold_out_links(
     undirected: bool,
     node_type: Ints | None,
     where: str,
+    keep_reverse: bool = False,
     asked_pairs: Given | None = None,
-    keep_reverses: bool = False,
 ) -> HeldOut:
     """Choose the links of each split and take those of valid and test out of the graph.
 
@@ -100,33 +105,43 @@ def hold_out_links(
         undirected: Whether a link and its reverse are one.
         node_type: (N,) types of nodes, within which negatives are drawn.
         where: Names the data in error messages.
+        keep_reverse: Whether an edge that reverses a held-out link stays in the graph: (a, b) says nothing of (b, a) then.
         asked_pairs: Pairs that are asked for instead of the edges, to be shared out by the ratios.
-        keep_reverses: Whether edges that reverse a held-out link, but do not repeat it, stay in the graph.
     """
+    if keep_reverse and undirected:
+        raise GraphError(
+            f"{where}: edges are undirected, so the reverse of a link is the link itself. Set direction to inverse, or leave "
+            "out keep_reverse."
+        )
     if asked_pairs is not None:
         given = share_out(asked_pairs, ratios, seed)
     if given:
-        number = split_by_pairs(listed, given, expected=asked_pairs is not None, keep_reverses=keep_reverses)
+        number = split_by_pairs(listed, given, directed=keep_reverse, expected=asked_pairs is not None)
+    elif split is None:
+        number = split_by_ratios(listed, ratios, seed, directed=keep_reverse)
     else:
-        number = split_by_ratios(listed, ratios, seed) if split is None else split_as_listed(listed, split)
+        number = split_as_listed(listed, split, directed=keep_reverse)
     proper = (listed.kind >= 0) & (listed.source != listed.target)
     found = {name: listed.take(proper & (number == place)).distinct(undirected) for place, name in enumerate(SPLITS)}
     pairs = {name: (links, np.ones(len(links), np.int8)) for name, links in found.items() if len(links)} | dict(given)
     if "train" not in pairs:
         raise GraphError(f"{where} has no edge to learn from of the types asked for. Give some, or other link_types.")
     every = joined([listed.take(proper), *(links.take(label == 1) for links, label in pairs.values())], listed.num_nodes)
-    ends = ends_of(every, node_type, undirected)
-    known = np.sort(np.concatenate([every.key, every.reversed().key]))
-    generator = np.random.default_rng([seed, 1])
+    every = joined([every, every.reversed()], listed.num_nodes) if undirected else every
+    known = np.sort(every.key if keep_reverse else np.concatenate([every.key, every.reversed().key]))
+    ends, generator = ends_of(every, node_type), np.random.default_rng([seed, 1])
     splits = {name: _with_negatives(links, label, name, known, ends, generator) for name, (links, label) in pairs.items()}
-    return HeldOut(number <= TRAIN, splits, ends)
+    return HeldOut(number <= TRAIN, splits, permitted_pools(every, node_type))
 
 
-def split_by_ratios(listed: IndexedPairs, ratios: Ratios, seed: int) -> Ints:
-    """Draw a split for each listed edge of a type asked for; a link, its repeats and its reverse are of one split."""
+def split_by_ratios(listed: IndexedPairs, ratios: Ratios, seed: int, *, directed: bool = False) -> Ints:
+    """Draw a split for each listed edge of a type asked for; a link and its repeats are of one split.
+
+    Its reverse is so too, unless links are `directed`.
+    """
     split = np.full(len(listed), UNASKED)
     asked = (listed.kind >= 0) & (listed.source != listed.target)
-    number, row = np.unique(listed.take(asked).undirected_key, return_inverse=True)
+    number, row = np.unique(listed.take(asked).link_key(directed), return_inverse=True)
     kinds = number // listed.num_nodes**2
     split[asked] = drawn_splits(kinds, ratios, np.random.default_rng([seed, 0]), "links")[row]
     return split
@@ -142,35 +157,30 @@ def share_out(asked: Given, ratios: Ratios, seed: int) -> dict[str, Given]:
     return {name: (pairs.take(chosen), label[chosen]) for name, chosen in shares.items() if chosen.any()}
 
 
-def split_as_listed(listed: IndexedPairs, split: Ints) -> Ints:
-    """Take the splits that the edge table says; what repeats or reverses a held-out link is held out with it."""
-    held = np.unique(listed.take((split > TRAIN) & (listed.kind >= 0)).undirected_key)
-    return _without_held(listed, split, held)
+def split_as_listed(listed: IndexedPairs, split: Ints, *, directed: bool = False) -> Ints:
+    """Take the splits that the edge table says; what repeats a held-out link is held out with it.
+
+    What reverses it is so too, unless links are `directed`.
+    """
+    return _without_held(listed, split, listed.take((split > TRAIN) & (listed.kind >= 0)), directed)
 
 
-def split_by_pairs(
-    listed: IndexedPairs, given: Mapping[str, Given], *, expected: bool = False, keep_reverses: bool = False
-) -> Ints:
+def split_by_pairs(listed: IndexedPairs, given: Mapping[str, Given], *, directed: bool = False, expected: bool = False) -> Ints:
     """Make all edges of the types asked for training links, but for those that given pairs hold out.
 
     That edges repeat held-out pairs is worth a warning, unless it is `expected`, as of pairs that were just shared out.
     """
     links = [pairs.take(label == 1) for name, (pairs, label) in given.items() if name != "train"]
-    every = joined(links, listed.num_nodes)
     split = np.where((listed.kind >= 0) & (listed.source != listed.target), TRAIN, UNASKED)
-    held = np.unique(every.key if keep_reverses else every.undirected_key)
-    return _without_held(listed, split, held, expected=expected, keep_reverses=keep_reverses)
+    return _without_held(listed, split, joined(links, listed.num_nodes), directed, expected=expected)
 
 
-def _without_held(
-    listed: IndexedPairs, split: Ints, held: Ints, *, expected: bool = False, keep_reverses: bool = False
-) -> Ints:
-    """Take edges that repeat or reverse a held-out link out of the graph, counted."""
+def _without_held(listed: IndexedPairs, split: Ints, held: IndexedPairs, directed: bool, *, expected: bool = False) -> Ints:
+    """Take edges that repeat a held-out link, or reverse it unless links are `directed`, out of the graph, counted."""
     left = np.flatnonzero((split <= TRAIN) & (listed.kind >= 0))
-    candidates = listed.take(left)
-    repeats = left[np.isin(candidates.key if keep_reverses else candidates.undirected_key, held)]
+    repeats = left[np.isin(listed.take(left).link_key(directed), np.unique(held.link_key(directed)))]
     if repeats.size and not expected:
-        either = "" if keep_reverses else ", in either direction,"
+        either = "" if directed else ", in either direction,"
         warnings.warn(
             f"{repeats.size} edges repeat links of valid or test{either} and were taken out of the graph.",
             GatasWarning,
@@ -194,10 +204,19 @@ def _with_negatives(
     )
 
 
-def ends_of(links: IndexedPairs, node_type: Ints | None, undirected: bool) -> Ends:
-    """Find the nodes at either end of links of a type, or all nodes of these nodes' types, where nodes have types."""
-    if undirected:
-        links = joined([links, links.reversed()], links.num_nodes)
+def permitted_pools(links: IndexedPairs, node_type: Ints | None) -> Ends | None:
+    """Find the nodes that links of a type are ranked among: all nodes of the types seen at that end, or any without types."""
+    if node_type is None:
+        return None
+    num_kinds = int(links.kind.max(initial=-1)) + 1
+    return PermittedEnds.seen(links.source, links.kind, links.target, num_kinds, node_type).ends
+
+
+def ends_of(links: IndexedPairs, node_type: Ints | None) -> Ends:
+    """Find the nodes that negatives of held-out links are drawn from.
+
+    These are nodes at either end of links of a type or, where nodes have types, all nodes of these nodes' types.
+    """
     num_kinds = int(links.kind.max(initial=-1)) + 1
     ends = []
     for column in (links.source, links.target):

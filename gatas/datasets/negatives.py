@@ -11,8 +11,6 @@ from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 
 ROUNDS = 100
-ROUNDS_AT_ENDS = 50
-"""After so many rounds the pairs that are still links are drawn from all nodes: of a type with few ends all pairs may be links."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +53,26 @@ def pair_keys(source: NDArray[Any], edge_type: Ints, target: NDArray[Any], num_n
 def draw_pairs(
     edge_type: Ints, known: Ints, num_nodes: int, generator: np.random.Generator, ends: Ends | None = None
 ) -> tuple[Ints, Ints]:
-    """Draw a negative for each type: a pair of any nodes, or of the ends, whose key is not among those `known`, sorted."""
+    """Draw a negative for each type: a pair of any nodes, or of the ends, whose key is not among those `known`, sorted.
 
-    def drawn(kinds: Ints, anywhere: bool = False) -> tuple[Ints, Ints]:
-        if ends is None or anywhere:
-            source, target = generator.integers(num_nodes, size=(2, len(kinds)))
-            return source, target
-        return ends[0].draw(kinds, generator), ends[1].draw(kinds, generator)
-
-    source, target = drawn(edge_type)
-    for number in range(ROUNDS):
-        wrong = _among(pair_keys(source, edge_type, target, num_nodes), known) | (source == target)
-        if not wrong.any():
-            return source, target
-        source[wrong], target[wrong] = drawn(edge_type[wrong], anywhere=number >= ROUNDS_AT_ENDS)
+    Where all pairs of the ends of a type are links, as in knowledge graphs with rare types, a pair of any nodes is drawn.
+    """
+    source, target = _drawn(edge_type, num_nodes, generator, ends)
+    for pools in (None,) if ends is None else (ends, None):
+        for _ in range(ROUNDS):
+            wrong = _among(pair_keys(source, edge_type, target, num_nodes), known) | (source == target)
+            if not wrong.any():
+                return source, target
+            source[wrong], target[wrong] = _drawn(edge_type[wrong], num_nodes, generator, pools)
     raise GatasError("nearly all pairs of nodes are links; there are no negatives to tell them from.")
+
+
+def _drawn(edge_type: Ints, num_nodes: int, generator: np.random.Generator, ends: Ends | None) -> tuple[Ints, Ints]:
+    """Draw a pair for each type, a link or not."""
+    if ends is None:
+        source, target = generator.integers(num_nodes, size=(2, len(edge_type)))
+        return source, target
+    return ends[0].draw(edge_type, generator), ends[1].draw(edge_type, generator)
 
 
 def _among(numbers: Ints, known: Ints) -> NDArray[np.bool_]:

@@ -28,9 +28,9 @@ from gatas.datasets.labels import Labels, read_labels
 from gatas.datasets.learning import learn_encoding
 from gatas.datasets.node_columns import splits_of
 from gatas.datasets.node_table import NodeTable
-from gatas.datasets.pair_files import asked_types, indexed_pairs, read_pair_files
+from gatas.datasets.pair_files import asked_types, indexed_pairs, pair_table, read_pair_files
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
-from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets
+from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets, counted
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeIds
 from gatas.graph.columns import ColumnNames
@@ -68,7 +68,8 @@ def read_dataset(
     split_by: Literal["nodes", "graphs"] | None = None,
     link_types: str | Sequence[str] | None = None,
     pairs: PairFiles | Mapping[str, str | Path] | None = None,
-    keep_reverses: bool | None = None,
+    keep_reverse: bool = False,
+    validation_edges: bool = False,
     seed: int = 0,
 ) -> Dataset:
     """Read a data set from an edge table and a node table (Parquet, CSV, TSV, also .gz).
@@ -97,8 +98,9 @@ def read_dataset(
         split_by: For classes of nodes: whether ratios share out nodes or whole graphs.
         link_types: For links: the edge types asked for; all if left out.
         pairs: For links: files of pairs to ask for, by split, instead of held-out edges.
-        keep_reverses: For links: whether edges that reverse a held-out link stay in the graph, as they do in the published
-            splits of knowledge graphs; by default they go with the link.
+        keep_reverse: For links: let an edge that reverses a held-out link stay in the graph, as published splits of knowledge
+            graphs do.
+        validation_edges: For links: add those of validation to the graph for the final test.
         seed: Splits and negatives are a function of it.
 
     >>> dataset = read_dataset("edges.csv", "nodes.csv", label="topic", edge_type="kind")
@@ -118,7 +120,7 @@ def read_tables(config: NodeTableData | LinkTableData, data_dir: str | Path | No
         return _classes(files, _read(files), config)
     dataset = _links(files, _read(files), config)
     if any(path is not None for path in dict(files.pairs).values()):
-        dataset.check_leaks(directed=files.keep_reverses)  # of links that we held out ourselves, none can
+        dataset.check_leaks(directed=files.keep_reverse)  # of links that we held out ourselves, none can
     return dataset
 
 
@@ -145,6 +147,7 @@ class Tables:
     edge_type: Ints
     edge_type_names: tuple[str, ...]
     node_types: NodeTypes
+    pairs: Mapping[str, Table]  # by split
 
     @property
     def node_type(self) -> Ints | None:
@@ -155,13 +158,29 @@ def _read(config: TableData) -> Tables:
     edges = read_checked(config.edges, ColumnNames.of_settings(config.edge_columns))
     warn_of_unused(edges)
     nodes = None if config.nodes is None else read_table(config.nodes, ColumnNames.of_settings(config.node_columns))
-    ids, (source, target) = indexed_nodes(edges, nodes)
+    pairs = read_pair_files(config) if isinstance(config, LinkTableData) else {}
+    ids, (source, target) = indexed_nodes(edges, nodes, [table for split, table in pairs.items() if split != "train"])
+    if pairs and nodes is None:
+        _warn_of_unlinked(ids, source, target)
     types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types
     node_types = NodeTypes(np.zeros(len(ids), np.int64), UNTYPED)
     if nodes is not None and "node_type" in nodes.columns:
         node_types = NodeTypes(*codes_of(nodes, "node_type"))
-    return Tables(edges, nodes, ids, source, target, types, tuple(type_names) or (ONE_TYPE,), node_types)
+    return Tables(edges, nodes, ids, source, target, types, tuple(type_names) or (ONE_TYPE,), node_types, pairs)
+
+
+def _warn_of_unlinked(ids: Any, source: Ints, target: Ints) -> None:
+    """Count the nodes that no edge names: those that only files of pairs do."""
+    unlinked = np.setdiff1d(np.arange(len(ids)), np.union1d(source, target))
+    if unlinked.size:
+        first = ids[int(unlinked[0])].as_py()
+        warnings.warn(
+            f"only the pairs of valid or test name {counted(unlinked.size, 'node')} (the first is {first!r}); they are in the "
+            "graph without edges.",
+            GatasWarning,
+            stacklevel=5,
+        )
 
 
 def _graph(config: TableData, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
@@ -247,7 +266,7 @@ def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset
     """Make a data set of links of the types asked for, held out of the graph."""
     config = _with_direction(config, tables)
     encoding = None if tables.nodes is None else learn_encoding(tables.nodes, config, tables.node_types, None)
-    files = read_pair_files(config, tables.ids)
+    files = {split: pair_table(table, tables.ids) for split, table in tables.pairs.items()}
     names = asked_types(config, tables.edge_type_names, files)
     kind = np.array([names.index(name) if name in names else UNASKED for name in tables.edge_type_names])
     listed = IndexedPairs(tables.source, kind[tables.edge_type], tables.target, len(tables.ids))
@@ -259,9 +278,9 @@ def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset
         ratios=config.ratios,
         seed=config.seed,
         undirected=config.direction == "undirected",
+        keep_reverse=config.keep_reverse,
         node_type=tables.node_type,
         where=str(tables.edges.path),
-        keep_reverses=config.keep_reverses,
     )
     graph, nodes = _graph(config, tables, held.in_graph), _nodes(tables, _encoded(encoding, tables))
     targets = LinkTargets(names, held.splits, held.ends)

@@ -31,21 +31,26 @@ class PairTable:
     label: Flags
 
 
-def read_pair_files(config: LinkTableData, ids: Any) -> dict[str, PairTable]:
-    """Read the files of pairs of each split; `ids` are those of the graph, in node order."""
+def read_pair_files(config: LinkTableData) -> dict[str, Table]:
+    """Read the files of pairs of each split."""
     files = {split: path for split, path in dict(config.pairs).items() if path is not None}
     if files and not files.keys() & {"valid", "test"}:
         raise GraphError("data.pairs has a file for training alone. Give one for valid or test, or ratios instead.")
-    return {split: _read(path, config, ids) for split, path in files.items()}
+    return {split: _read(path, config) for split, path in files.items()}
 
 
-def _read(path: Path, config: LinkTableData, ids: Any) -> PairTable:
+def _read(path: Path, config: LinkTableData) -> Table:
     table = read_checked(path, ColumnNames.of_settings(config.pair_columns))
     if not table.num_rows:
         raise GraphError(f"{path} has no rows. Give it pairs, or leave it out of data.pairs.")
+    return table
+
+
+def pair_table(table: Table, ids: Any) -> PairTable:
+    """Find the nodes that a file of pairs names; `ids` are those of the graph, in node order."""
     types, type_names = codes_of(table, "edge_type") if "edge_type" in table.columns else (None, ())
     source, target = (_indices(table, column, ids) for column in ("source", "target"))
-    return PairTable(path, source, target, types, type_names, _labels(table))
+    return PairTable(table.path, source, target, types, type_names, _labels(table))
 
 
 def _indices(table: Table, column: str, ids: Any) -> Ints:

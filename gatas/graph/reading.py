@@ -79,17 +79,22 @@ def weights_of(edges: Table) -> Any:
     return edges.columns["weight"].to_numpy() if "weight" in edges.columns else None
 
 
-def indexed_nodes(edges: Table, nodes: Table | None) -> tuple[Any, tuple[Ints, Ints]]:
-    """Return ids in node order, and the ends of edges as indices. Without a node table, nodes are ordered by id."""
-    columns = {"sources are": checked_ids(edges, "source"), "targets are": checked_ids(edges, "target")}
+def indexed_nodes(edges: Table, nodes: Table | None, pairs: Sequence[Table] = ()) -> tuple[Any, tuple[Ints, Ints]]:
+    """Return ids in node order, and the ends of edges as indices.
+
+    Without a node table, nodes are what edges and `pairs` name, ordered by id.
+    """
+    columns = [("sources are", checked_ids(edges, "source")), ("targets are", checked_ids(edges, "target"))]
     if nodes is not None:
-        columns["the node table's are"] = checked_ids(nodes, "id")
-    for _, facts in columns.values():
+        columns.append(("the node table's are", checked_ids(nodes, "id")))
+    else:
+        columns += [(f"those of {table.path} are", checked_ids(table, end)) for table in pairs for end in ("source", "target")]
+    for _, (_, facts) in columns:
         refuse_decimals([facts])
-    integers = are_integers([(described, facts) for described, (_, facts) in columns.items()])
-    source, target, *known = (as_ids(values, integers) for values, _ in columns.values())
+    integers = are_integers([(described, facts) for described, (_, facts) in columns])
+    source, target, *known = (as_ids(values, integers) for _, (values, _) in columns)
     if nodes is None:
-        ids = pc.unique(pa.concat_arrays([source, target]))
+        ids = pc.unique(pa.concat_arrays([source, target, *known]))
         ids = ids.take(pc.sort_indices(ids))
     else:
         ids = known[0]

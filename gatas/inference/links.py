@@ -24,7 +24,7 @@ def score_pairs(
     nodes, place = np.unique(np.concatenate([source, target]), return_inverse=True)
     total = torch.zeros(len(source), dtype=torch.float64, device=trained.device)
     for number, draw in enumerate(trained.draws):
-        seen = _represented(trained, nodes, draw, _share(progress, number, len(trained.draws)))
+        seen = represented(trained, nodes, draw, share_of(progress, number, len(trained.draws)))
         for rows in np.array_split(np.arange(len(source)), max(1, len(source) // PAIRS)):
             pairs = seen[place[rows]], seen[place[len(source) + rows]]
             total[rows] += _probabilities(trained, *pairs, torch.from_numpy(edge_type[rows]).to(trained.device))
@@ -41,7 +41,7 @@ def rank_targets(trained: TrainedModel, sources: Any, edge_type: str, top: int, 
     source = indices_of(trained.graph, sources)
     kind = int(types_of(trained.names, edge_type, 1, "type of link")[0])
     known = [_known_targets(trained, node, kind) for node in source]
-    own = [_represented(trained, source, draw) for draw in trained.draws]
+    own = [represented(trained, source, draw) for draw in trained.draws]
     best = [(np.empty(0, np.int64), np.empty(0))] * len(source)
     for batch in trained.batches(everyone := np.arange(trained.graph.num_nodes)):
         seen = [trained.exact.represent(batch, trained.mode, draw) for draw in trained.draws]
@@ -79,7 +79,7 @@ def _known_targets(trained: TrainedModel, node: int, kind: int) -> Ints:
     return np.concatenate(found).astype(np.int64)
 
 
-def _represented(trained: TrainedModel, nodes: Ints, draw: int, progress: ProgressCallback = lambda share: None) -> Tensor:
+def represented(trained: TrainedModel, nodes: Ints, draw: int, progress: ProgressCallback = lambda share: None) -> Tensor:
     """Return (n, K·F'') float64 representations of nodes given by index, all at once."""
     parts = []
     for batch in trained.batches(nodes):
@@ -88,7 +88,7 @@ def _represented(trained: TrainedModel, nodes: Ints, draw: int, progress: Progre
     return torch.cat(parts) if parts else torch.empty(0, trained.embedding_size, dtype=torch.float64)
 
 
-def _share(progress: ProgressCallback, number: int, count: int) -> ProgressCallback:
+def share_of(progress: ProgressCallback, number: int, count: int) -> ProgressCallback:
     """Report the progress of one of several rounds."""
     return lambda share: progress((number + share) / count)
 

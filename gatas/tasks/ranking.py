@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gatas.datasets import Dataset
-from gatas.datasets.candidates import Candidates
 from gatas.datasets.held_out import IndexedPairs, joined
+from gatas.datasets.permitted_ends import PermittedEnds
 from gatas.errors import GatasError
 from gatas.graph import NO_INVERSE
 from gatas.graph.inputs import Ints
@@ -88,19 +88,19 @@ def _starts(group: Ints, count: int) -> Ints:
 
 
 class LinkRanking:
-    """Ranks links among all candidates at both ends, filtered: other known answers of a query do not count.
+    """Ranks links among all nodes that may stand at their ends, filtered: other known answers of a query do not count.
 
     Args:
         asked: The links to rank.
         known: Known links, of all splits and of the graph; undirected ones in both directions.
-        candidates: Which nodes may stand at the ends of links of each type; any node if left out.
+        permitted: Which nodes may stand at the ends of links of each type; any node if left out.
 
     >>> ranking = LinkRanking.of_split(dataset, "test")
     >>> ranking_metrics(ranking.ranks(scorer), dataset.names)["mrr"]
     """
 
-    def __init__(self, asked: IndexedPairs, known: IndexedPairs, candidates: Candidates | None = None) -> None:
-        self.asked, self.candidates, self.num_nodes = asked, candidates, asked.num_nodes
+    def __init__(self, asked: IndexedPairs, known: IndexedPairs, permitted: PermittedEnds | None = None) -> None:
+        self.asked, self.permitted, self.num_nodes = asked, permitted, asked.num_nodes
         self.targets = Queries.targets_of(asked, known)
         self.sources = Queries.targets_of(asked.reversed(), known.reversed())
 
@@ -116,7 +116,7 @@ class LinkRanking:
         if node_type is None:
             return cls(asked, known)
         columns = (known.source, known.kind, known.target)
-        return cls(asked, known, Candidates.seen(*columns, len(dataset.names), node_type.astype(np.int64)))
+        return cls(asked, known, PermittedEnds.seen(*columns, len(dataset.names), node_type.astype(np.int64)))
 
     def ranks(
         self,
@@ -136,20 +136,20 @@ class LinkRanking:
         """
         size = max(1, min(batch_size or CELLS, CELLS // self.num_nodes))
         count, found = len(self.targets) + len(self.sources), []
-        permitted = (None, None) if self.candidates is None else (self.candidates.targets, self.candidates.sources)
-        sides = ((self.targets, scorer.score_targets, permitted[0]), (self.sources, scorer.score_sources, permitted[1]))
-        for done, (queries, score, types) in zip((0, len(self.targets)), sides, strict=True):
-            side = _Side(queries, self._mask(types, device), self.num_nodes, torch.device(device))
+        sides = ((self.targets, scorer.score_targets, "targets"), (self.sources, scorer.score_sources, "sources"))
+        for done, (queries, score, end) in zip((0, len(self.targets)), sides, strict=True):
+            side = _Side(queries, self._mask(end, device), self.num_nodes, torch.device(device))
             for first in range(0, len(queries), size):
                 side.rank(score, first, min(first + size, len(queries)))
                 progress((done + min(first + size, len(queries))) / count)
             found.append(side.ranks.cpu().numpy())
         return Ranks(self.asked.kind, *found)
 
-    def _mask(self, permitted: NDArray[np.bool_] | None, device: str | torch.device) -> "_Mask | None":
-        if permitted is None or self.candidates is None:
+    def _mask(self, end: str, device: str | torch.device) -> "_Mask | None":
+        if self.permitted is None:
             return None
-        return _Mask(torch.from_numpy(permitted).to(device), torch.from_numpy(self.candidates.node_type).to(device))
+        columns = getattr(self.permitted, end), self.permitted.node_type
+        return _Mask(*(torch.tensor(column, device=device) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class _Mask:
     node_type: Tensor  # (N,)
 
     def __call__(self, edge_type: Tensor) -> Tensor:
-        """Return (B, N): which nodes are candidates."""
+        """Return (B, N): which nodes may be answers."""
         return self.permitted[edge_type].index_select(1, self.node_type)
 
 
@@ -169,7 +169,7 @@ class _Side:
         self.queries, self.mask, self.num_nodes = queries, mask, num_nodes
         rows = (np.repeat(np.arange(len(queries)), np.diff(starts)) for starts in (queries.answer_starts, queries.known_starts))
         columns = (queries.node, queries.edge_type, queries.answer, queries.place, queries.known, *rows)
-        moved = [torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in columns]
+        moved = [torch.tensor(column, device=device) for column in columns]
         self.node, self.edge_type, self.answer, self.place, self.known, self.answer_row, self.known_row = moved
         self.ranks = torch.zeros(len(queries.answer), dtype=torch.float64, device=device)
 
@@ -196,7 +196,7 @@ class _Side:
             self.ranks[self.place[start + part.start : start + part.stop]] = 1 + greater + equal.double() / 2
 
     def _left(self, scores: Tensor, first: int, last: int) -> Tensor:
-        """Make scores of known answers and of nodes that are no candidates NaN, which is neither greater nor equal."""
+        """Make scores of known answers and of nodes that may not be answers NaN, which is neither greater nor equal."""
         start, stop = (int(self.queries.known_starts[at]) for at in (first, last))
         nan = torch.full((), torch.nan, dtype=scores.dtype, device=scores.device)
         left = scores.index_put((self.known_row[start:stop] - first, self.known[start:stop]), nan)

@@ -112,23 +112,6 @@ def test_a_column_says_what_is_held_out_and_repeats_go_with_it(edges):
     assert known(dataset.graph) == {(0, "link", 1), (3, "link", 0), (0, "link", 2), (3, "link", 4)}
 
 
-def test_reverses_of_held_out_links_stay_where_that_is_asked_for(edges):
-    path = edges("source,target,type\na,b,x\nb,c,x\nc,d,x\nd,a,x\n")
-    test = edges("source,target,type\nb,a,x\nc,d,x\n", "test.csv")
-    with pytest.warns(GatasWarning, match=r"^1 edges repeat links of valid or test and were taken out of the graph\.$"):
-        dataset = read_dataset(path, **LINKS, pairs={"test": test}, keep_reverses=True)
-    assert known(dataset.graph) == {(0, "x", 1), (1, "x", 2), (3, "x", 0)}
-    assert asked(dataset, "train") == [(0, "x", 1), (1, "x", 2), (3, "x", 0)]
-
-
-def test_negatives_of_a_type_whose_ends_are_all_linked_are_drawn_from_all_nodes(edges):
-    path = edges("source,target,type\na,b,x\nc,d,x\nd,e,y\ne,f,y\n")
-    test = edges("source,target,type\na,c,only\n", "test.csv")  # one source, one target
-    dataset = read_dataset(path, **LINKS, pairs={"test": test}, link_types=["x", "only"])
-    (negative,) = asked(dataset, "test", 0)
-    assert negative[1] == "only" and negative != (0, "only", 2)
-
-
 def test_files_of_pairs_say_what_is_asked_for(edges):
     path = edges("source,target,type\na,b,x\nb,c,x\nc,d,x\nd,e,y\n")
     test = edges("source,target,type,label\nc,b,x,1\na,e,x,0\n", "test.csv")
@@ -149,17 +132,110 @@ def test_types_that_no_edge_has_can_be_asked_for_by_files(edges):
     assert dataset.names == ("elder",) and dataset.graph.num_edges == 6 and asked(dataset, "train") == [(0, "elder", 2)]
 
 
-def test_negatives_are_of_nodes_that_such_links_join(edges):
-    shop = "source,target,type\n" + "".join(f"c{k % 20},p{k * 7 % 30},buys\n" for k in range(150)) + "p1,p2,near\n"
-    dataset = read_dataset(edges(shop), **LINKS, link_types="buys")
-    task = LinkTask(dataset, 10)
-    drawn = task.drawn_negatives(np.random.default_rng(0))
+SHOP = "source,target,type\n" + "".join(f"c{k % 20},p{k * 7 % 30},buys\n" for k in range(150)) + "p1,p2,near\n"
+
+
+def test_negatives_of_held_out_links_are_of_nodes_that_such_links_join(edges):
+    dataset = read_dataset(edges(SHOP), **LINKS, link_types="buys")
     names = dataset.graph.node_ids
     assert names is not None
     negatives = [pair for split in ("valid", "test") for pair in asked(dataset, split, label=0)]
     assert all(str(names[a]).startswith("c") and str(names[b]).startswith("p") for a, _, b in negatives)
+
+
+def test_training_negatives_are_of_the_node_types_that_such_links_join(edges):
+    nodes = edges("id,type\n" + "".join(f"c{k},customer\n" for k in range(20)) + "".join(f"p{k},product\n" for k in range(35)),
+                  "nodes.csv")  # fmt: skip
+    dataset = read_dataset(edges(SHOP), nodes, **LINKS, link_types="buys")
+    drawn, names = LinkTask(dataset, 10).drawn_negatives(np.random.default_rng(0)), dataset.graph.node_ids
+    assert names is not None
     assert all(str(names[node]).startswith("c") for node in drawn["source"])
     assert all(str(names[node]).startswith("p") for node in drawn["target"])
+
+
+def test_training_negatives_are_any_nodes_where_nodes_have_no_types(edges):
+    path = edges("source,target\n" + "".join(f"c{k},p{k}\n" for k in range(8)))
+    nodes = edges("id\n" + "".join(f"c{k}\np{k}\n" for k in range(20)), "nodes.csv")
+    dataset = read_dataset(path, nodes, **LINKS, ratios={"train": 1, "valid": 0, "test": 0})
+    task = LinkTask(dataset, 10)
+    drawn = [task.drawn_negatives(np.random.default_rng(k)) for k in range(60)]
+    for end in ("source", "target"):
+        assert {int(node) for one in drawn for node in one[end]} == set(range(40))
+
+
+def test_what_only_held_out_pairs_name_is_a_node_without_edges(edges):
+    path = edges("source,target\na,c\nc,d\n")
+    valid, test = edges("source,target\na,b\n", "valid.csv"), edges("source,target,label\nx,b,1\nc,y,0\n", "test.csv")
+    with pytest.warns(GatasWarning, match=r"only the pairs of valid or test name 3 nodes \(the first is 'b'\)"):
+        dataset = read_dataset(path, **LINKS, pairs={"valid": valid, "test": test})
+    graph = dataset.graph
+    assert [graph.id_of(node) for node in range(graph.num_nodes)] == ["a", "b", "c", "d", "x", "y"]
+    assert np.diff(graph.indptr).tolist() == [1, 0, 2, 1, 0, 0]
+    assert asked(dataset, "test") == [(4, "link", 1)] and asked(dataset, "test", 0) == [(2, "link", 5)]
+
+
+def test_what_only_held_out_edges_of_a_split_column_name_is_a_node_without_edges(edges):
+    dataset = read_dataset(edges("source,target,split\na,c,train\nc,d,train\na,b,test\n"), **LINKS)
+    assert np.diff(dataset.graph.indptr).tolist() == [1, 0, 2, 1] and asked(dataset, "test") == [(0, "link", 1)]
+
+
+def test_numbers_that_only_pairs_name_are_ids_as_numbers(edges):
+    path, test = edges("source,target\n0,1\n1,3\n"), edges("source,target\n0,2\n", "test.csv")
+    with pytest.warns(GatasWarning, match=r"name 1 node \(the first is 2\)"):
+        dataset = read_dataset(path, **LINKS, pairs={"test": test})
+    assert dataset.graph.node_ids is None and asked(dataset, "test") == [(0, "link", 2)]
+
+
+def test_a_type_whose_ends_are_all_linked_has_negatives_of_any_nodes(edges):
+    path = edges("source,target,type\n" + "".join(f"n{k},n{k * 7 % 30},x\n" for k in range(30)) + "n0,n1,rare\nn0,n2,rare\n")
+    test = edges("source,target,type\nn0,n3,rare\nn5,n6,x\n", "test.csv")
+    dataset = read_dataset(path, **LINKS, pairs={"test": test})
+    links = known(dataset.graph) | {link for split in dataset.splits for link in asked(dataset, split)}
+    negatives = asked(dataset, "test", label=0)
+    assert [kind for _, kind, _ in negatives] == ["rare", "x"] and not links & set(negatives)
+
+
+PUBLISHED = "source,target,type\na,b,spouse\nb,a,spouse\nb,c,spouse\nc,d,born\nd,c,born\nc,d,spouse\n"
+
+
+def test_only_exact_repeats_leave_the_graph_where_reverses_are_kept(edges):
+    path, test = edges(PUBLISHED), edges("source,target,type\na,b,spouse\nc,b,spouse\n", "test.csv")
+    both = {(1, "spouse", 0), (1, "spouse", 2)}
+    with pytest.warns(GatasWarning, match="3 edges repeat links of valid or test, in either direction, and were taken out"):
+        without = read_dataset(path, **LINKS, direction="inverse", pairs={"test": test})
+    with pytest.warns(GatasWarning, match="1 edges repeat links of valid or test and were taken out"):
+        kept = read_dataset(path, **LINKS, direction="inverse", pairs={"test": test}, keep_reverse=True)
+    assert known(kept.graph) == known(without.graph) | both
+    assert set(asked(kept, "train")) == {(2, "spouse", 3)} | both
+    kept.check_leaks(strict=True, directed=True)
+    with pytest.raises(GraphError, match="2 links of 'test' are so in the other direction"):
+        kept.check_leaks(strict=True)
+
+
+def test_a_column_of_splits_and_ratios_keep_reverses_too(edges):
+    path = edges("source,target,split\na,b,train\nb,a,test\nb,c,train\nc,d,train\n")
+    dataset = read_dataset(path, **LINKS, keep_reverse=True)
+    assert (0, "link", 1) in known(dataset.graph) and asked(dataset, "test") == [(1, "link", 0)]
+    drawn = read_dataset(edges(random_edges()), **LINKS, keep_reverse=True)
+    graph, held = known(drawn.graph), [link for split in ("valid", "test") for link in asked(drawn, split)]
+    assert not graph & set(held) and any((b, kind, a) in graph for a, kind, b in held)
+    drawn.check_leaks(strict=True, directed=True)
+
+
+def test_a_reverse_may_be_a_negative_where_reverses_are_kept(edges):
+    text = "source,target\n" + "".join(f"{a},{b}\n" for a in range(6) for b in range(a + 1, 6))
+    dataset = read_dataset(edges(text), **LINKS, direction="inverse", keep_reverse=True)
+    assert all(a > b for split in ("valid", "test") for a, _, b in asked(dataset, split, label=0))
+    with pytest.raises(GatasError, match="nearly all pairs of nodes are links"):
+        read_dataset(edges(text), **LINKS, direction="inverse")
+
+
+def test_reverses_of_undirected_links_cannot_be_kept(edges):
+    path = edges("source,target\na,b\nb,a\n")
+    with pytest.raises(GraphError, match="edges are undirected, so the reverse of a link is the link itself"):
+        read_dataset(path, **LINKS, keep_reverse=True)  # it is listed both ways
+    with pytest.raises(GatasError, match="keep_reverse is for directed links"):
+        read_dataset(path, **LINKS, keep_reverse=True, direction="undirected")
 
 
 def test_negatives_may_be_any_nodes_of_the_types_that_such_links_join(edges):
@@ -183,7 +259,11 @@ def test_negatives_may_be_any_nodes_of_the_types_that_such_links_join(edges):
         ("source,target,split\na,b,tset\n", {}, "row 1, column 'split': 'tset' is not a split"),
         ("source,target\na,b\n", {"pairs": {"train": "{test}"}}, "a file for training alone"),
         ("source,target\na,b\n", {"pairs": {"test": "none.csv"}}, "none.csv does not exist"),
-        ("source,target\na,c\n", {"pairs": {"test": "{test}"}}, "test.csv, row 1, column 'target': there is no node 'b'"),
+        ("source,target\na,c\n", {"pairs": {"train": "{test}", "test": "{known}"}},
+         "test.csv, row 1, column 'target': there is no node 'b'"),
+        ("source,target\na,c\n", {"nodes": "{nodes}", "pairs": {"test": "{test}"}},
+         "test.csv, row 1, column 'target': there is no node 'b'"),
+        ("source,target\na,b\n", {"pairs": {"test": "{blank}"}}, "blank.csv, row 1, column 'target': the id is ' c'"),
         ("source,target,type\na,b,x\nb,a,y\n", {"pairs": {"test": "{test}"}}, "has no column of types, while x, y are asked"),
         ("source,target,type\na,b,x\n", {"link_types": "x", "pairs": {"test": "{typed}"}}, "has pairs of type 'z', but only x"),
         ("source,target\na,b\n", {"pairs": {"test": "{wrong}"}}, "row 1, column 'label': the label is 2"),
@@ -193,12 +273,17 @@ def test_negatives_may_be_any_nodes_of_the_types_that_such_links_join(edges):
 def test_links_that_cannot_be_asked_for_are_refused_in_one_line(edges, text, settings, message):
     files = {
         "test": edges("source,target\na,b\n", "test.csv"),
+        "known": edges("source,target\nc,a\n", "known.csv"),
+        "blank": edges("source,target\na, c\n", "blank.csv"),
+        "nodes": edges("id\na\nc\n", "nodes.csv"),
         "typed": edges("source,target,type\na,b,z\n", "typed.csv"),
         "wrong": edges("source,target,label\na,b,2\n", "wrong.csv"),
         "empty": edges("source,target\n", "empty.csv"),
     }
     if "pairs" in settings:
         settings = settings | {"pairs": {split: name.format(**files) for split, name in settings["pairs"].items()}}
+    if "nodes" in settings:
+        settings = settings | {"nodes": settings["nodes"].format(**files)}
     with pytest.raises(GraphError, match=message) as error:
         read_dataset(edges(text), **LINKS, **settings)
     assert "\n" not in str(error.value)

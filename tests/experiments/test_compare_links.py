@@ -207,7 +207,7 @@ def test_a_knowledge_graph_of_ones_own_is_ranked_and_reported(tmp_path, capsys):
     family_files(tmp_path)
     (tmp_path / "family.yaml").write_text(
         "data: {edges: edges.csv, task: link prediction, edge_type: type, pairs: {valid: valid.csv, test: test.csv}, "
-        "keep_reverses: true}\nmodel: {num_steps: 2, sample_size: 5, num_heads: 1}\ntraining: {epochs: 2}\n"
+        "keep_reverse: true}\nmodel: {num_steps: 2, sample_size: 5, num_heads: 1}\ntraining: {epochs: 2}\n"
     )
     models = ("gatas", "gcn-distmult", "rgcn", "mne", "complex", "rotate", "transe", "adamic-adar", "popularity", OWN)
     words = ("--data", tmp_path / "family.yaml", "--seeds", "1", "--epochs", "1", "--out", tmp_path / "results")

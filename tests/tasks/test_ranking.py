@@ -1,4 +1,4 @@
-"""Links ranked among all candidates: as defined, as in PyKEEN, and in bounded memory."""
+"""Links ranked among all nodes that may stand at their ends: as defined, as in PyKEEN, and in bounded memory."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from pytest import approx
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gatas.datasets import Dataset, Pairs
-from gatas.datasets.candidates import Candidates
 from gatas.datasets.held_out import IndexedPairs
+from gatas.datasets.permitted_ends import PermittedEnds
 from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.tasks import ranking as module
@@ -68,15 +68,15 @@ LINK = st.tuples(st.integers(0, NODES - 1), st.integers(0, KINDS - 1), st.intege
 def test_ranks_are_as_defined_for_any_batch_size(asked, known, node_type, num_scores, batch_size, cells, seed):
     values = np.append(np.random.default_rng(seed).normal(size=num_scores), -np.inf)
     scores = np.random.default_rng(seed + 1).choice(values, size=(KINDS, NODES, NODES)).astype(np.float32)
-    permitted, candidates = np.ones((2, KINDS, NODES), np.bool_), None
+    permitted, ends = np.ones((2, KINDS, NODES), np.bool_), None
     if node_type is not None:
         types, every = np.array(node_type), indexed([*asked, *known], NODES)
-        candidates = Candidates.seen(every.source, every.kind, every.target, KINDS, types)
-        permitted = np.stack([candidates.sources[:, types], candidates.targets[:, types]])
+        ends = PermittedEnds.seen(every.source, every.kind, every.target, KINDS, types)
+        permitted = np.stack([ends.sources[:, types], ends.targets[:, types]])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CELLS", cells)
         patch.setattr(module, "BLOCK", min(cells, 2 * NODES))
-        found = LinkRanking(indexed(asked, NODES), indexed(known, NODES), candidates).ranks(Table(scores), batch_size)
+        found = LinkRanking(indexed(asked, NODES), indexed(known, NODES), ends).ranks(Table(scores), batch_size)
     assert np.array_equal([found.target, found.source], ranks_by_hand(scores, asked, known, permitted))
     assert found.edge_type.tolist() == [kind for _, kind, _ in asked]
 
@@ -118,8 +118,8 @@ def test_no_tensor_has_more_cells_than_the_bound(monkeypatch, typed, batch_size)
         score_sources = score_targets
 
     links = indexed(asked, 100)
-    candidates = Candidates.seen(links.source, links.kind, links.target, 1, np.arange(100) % 2) if typed else None
-    ranking = LinkRanking(links, indexed([], 100), candidates)
+    ends = PermittedEnds.seen(links.source, links.kind, links.target, 1, np.arange(100) % 2) if typed else None
+    ranking = LinkRanking(links, indexed([], 100), ends)
     with Largest() as largest:
         ranking.ranks(Random(), batch_size)
     assert 0 < largest.numel <= 1000  # 400 ranks and 300 known links are less
@@ -191,7 +191,7 @@ def test_links_of_undirected_data_are_filtered_in_both_directions():
     assert LinkRanking.of_split(toy(undirected=True), "test").ranks(Table(scores)).target.tolist() == [2]
 
 
-def test_candidates_are_of_the_node_types_seen_at_that_end():
+def test_answers_are_of_the_node_types_seen_at_that_end():
     #  people 0, 1, 2 like films 3, 4, 5; a person knows a person
     graph = Graph.from_edges([0, 1, 0], [3, 4, 1], [0, 0, 1], edge_type_names=["likes", "knows"], num_nodes=6)
     splits = {"train": pairs((0, 0, 3, 1), (1, 0, 4, 1), (0, 1, 1, 1)), "test": pairs((2, 0, 5, 1), (2, 1, 1, 1))}
