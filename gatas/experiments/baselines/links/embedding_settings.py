@@ -2,8 +2,9 @@
 
 - ComplEx: the best configurations of CoDEx (Safavi & Koutra, 2020; tsafavi/codex, LibKGE's configs for codex-s and codex-m),
   reciprocal relations, cross-entropy over all entities, early stopping by validation MRR every 5 epochs with a patience of 50.
-  LibKGE's `1vsAll` counts each training triple; PyKEEN's LCWA counts each (source, type) once, with all its targets, which
-  is LibKGE's `KvsAll`. Its weights of regularisation, 1e-10 and less, are taken as none.
+  LibKGE's `KvsAll` is PyKEEN's LCWA with cross-entropy: each (source, type) counts once, with all its targets. Its `1vsAll`
+  counts each training triple, which the loss `OneVersusAll` does in the same loop; its batches are of (source, type).
+  Weights of regularisation, 1e-10 and less, are taken as none.
 - TransE on CoDEx: from the same place; 56 corrupted targets, also of reciprocal relations, the L2 norm, no normalisation.
 - RotatE, and TransE elsewhere: Sun et al. (2019) for FB15k-237 (best_config.sh, also in PyKEEN's experiments): 1,000
   dimensions, 256 self-adversarial negatives, margin 9, Adam at 5e-5. As in their code, distances are sums over dimensions and
@@ -55,7 +56,7 @@ class EmbeddingSettings:
 
 XAVIER = MappingProxyType({"entity_initializer": "xavier_normal", "relation_initializer": "xavier_normal"})
 COMPLEX_S = EmbeddingSettings(
-    "tsafavi/codex, codex-s/complex", 256, "lcwa", "CrossEntropy", "Adam", 0.00033858, 1024,
+    "tsafavi/codex, codex-s/complex", 256, "lcwa", "OneVersusAll", "Adam", 0.00033858, 1024,
     model_settings={**XAVIER, "regularizer": None}, entity_dropout=0.07932, relation_dropout=0.05644,
     rate_factor=0.95, rate_patience=7,
 )  # fmt: skip

@@ -74,8 +74,7 @@ class KnowledgeGraphEmbedding(Learnable):
             self.model = getattr(models, EMBEDDINGS[name])(
                 triples_factory=self.triples,
                 embedding_dim=settings.size,
-                loss=settings.loss,
-                loss_kwargs=dict(settings.loss_settings),
+                **loss_of(settings),
                 random_seed=seed,
                 **start,
                 **settings.model_settings,
@@ -112,6 +111,20 @@ class KnowledgeGraphEmbedding(Learnable):
                 scores = (scores + self.model.score_hrt_inverse(part)) / 2
             found.append(scores.squeeze(1))
         return torch.cat(found)
+
+
+def loss_of(settings: EmbeddingSettings) -> dict[str, Any]:
+    """What a model of PyKEEN is given as its loss."""
+    if settings.loss != "OneVersusAll":
+        return {"loss": settings.loss, "loss_kwargs": dict(settings.loss_settings)}
+
+    class OneVersusAll(import_module("pykeen.losses").CrossEntropyLoss):  # type: ignore[misc]
+        """Cross-entropy of each triple, where PyKEEN's is of the mean over the targets of each (source, type)."""
+
+        def process_lcwa_scores(self, predictions: Tensor, labels: Tensor, *_: Any, **__: Any) -> Tensor:
+            return F.cross_entropy(predictions, labels, reduction="sum") / labels.sum()
+
+    return {"loss": OneVersusAll()}
 
 
 def fit_embedding(

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 from gatas.datasets import Dataset, Pairs
 from gatas.errors import GatasError
 from gatas.experiments.baselines.links import embeddings, fit_link_peer
 from gatas.experiments.baselines.links.embedding_settings import COMPLEX_M, COMPLEX_S, embedding_settings
-from gatas.experiments.baselines.links.embeddings import EMBEDDINGS, KnowledgeGraphEmbedding, fit_embedding
+from gatas.experiments.baselines.links.embeddings import EMBEDDINGS, KnowledgeGraphEmbedding, fit_embedding, loss_of
 from gatas.experiments.baselines.links.triples import triples_of
 from gatas.graph import Graph
 from gatas.tasks.ranking import LinkRanking, ranking_metrics
@@ -67,6 +68,14 @@ def test_without_pykeen_one_line_names_the_extra(monkeypatch):
     monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
     with pytest.raises(GatasError, match=r"^rotate is PyKEEN's, which is not installed: pip install 'gatas\[pykeen\]'$"):
         fit_link_peer("rotate", family(), 0, "cpu")
+
+
+def test_one_versus_all_is_the_mean_over_triples():
+    loss = loss_of(COMPLEX_S)["loss"]
+    scores = torch.randn(2, 5, generator=torch.Generator().manual_seed(0))
+    labels = torch.tensor([[1.0, 0, 1, 1, 0], [0, 1, 0, 0, 0]])
+    rows, targets = labels.nonzero().T
+    assert torch.allclose(loss.process_lcwa_scores(scores, labels, 0.0, 5), F.cross_entropy(scores[rows], targets))
 
 
 def test_triples_are_training_links_and_edges_of_other_types_as_directed():
