@@ -20,10 +20,10 @@ from gatas.graph import NO_INVERSE
 from gatas.graph.inputs import Ints
 from gatas.progress import ProgressCallback
 
-CELLS = 1 << 23
+CELLS = 1 << 22
 """Scores that are held at once: a tensor of (B, N) has no more, unless a single row does."""
-BLOCK = 1 << 19
-"""Scores that a CPU compares at once: what is larger than its caches takes five times as long."""
+BLOCK = 1 << 15
+"""Scores that a CPU compares at once: so few that one thread does it, which waits for no other on a busy machine."""
 HITS = (1, 3, 10)
 """K of Hits@K."""
 
@@ -175,25 +175,15 @@ class _Side:
 
     @torch.no_grad()
     def rank(self, score: Callable[[Tensor, Tensor], Tensor], first: int, last: int) -> None:
-        """Rank the answers of queries `first` to `last`, which are scored together and compared in blocks."""
+        """Rank the answers of queries `first` to `last`, which are scored together."""
         scores = score(self.node[first:last], self.edge_type[first:last])
         self._check(scores, (last - first, self.num_nodes))
-        size = max(1, (min(BLOCK, CELLS) if scores.device.type == "cpu" else CELLS) // self.num_nodes)
-        for start in range(first, last, size):
-            stop = min(start + size, last)
-            self._compare(scores[start - first : stop - first], start, stop, size)
-
-    def _compare(self, scores: Tensor, first: int, last: int, size: int) -> None:
-        """Count the scores that are greater than, or equal to, those of the answers; of `size` answers at a time."""
         start, stop = (int(self.queries.answer_starts[at]) for at in (first, last))
-        row, left = self.answer_row[start:stop] - first, self._left(scores, first, last)
-        own = scores[row, self.answer[start:stop]]
-        for begin in range(0, stop - start, size):
-            part = slice(begin, min(begin + size, stop - start))
-            mine = own[part, None]  # (B, 1)
-            others = left if len(row) == len(left) else left.index_select(0, row[part])  # (B, N)
-            greater, equal = (found.sum(1, dtype=torch.int32) for found in (others > mine, others == mine))
-            self.ranks[self.place[start + part.start : start + part.stop]] = 1 + greater + equal.double() / 2
+        row = self.answer_row[start:stop] - first
+        own, left = scores[row, self.answer[start:stop]], self._left(scores, first, last)
+        size = max(1, (min(BLOCK, CELLS) if scores.device.type == "cpu" else CELLS) // self.num_nodes)
+        parts = zip(torch.split(row, size), torch.split(own[:, None], size), strict=True)
+        self.ranks[self.place[start:stop]] = torch.cat([_ranks(left.index_select(0, rows), mine) for rows, mine in parts])
 
     def _left(self, scores: Tensor, first: int, last: int) -> Tensor:
         """Make scores of known answers and of nodes that may not be answers NaN, which is neither greater nor equal."""
@@ -213,6 +203,12 @@ class _Side:
                 "the scorer returned NaN, which has no rank. The model's weights are not finite: train again, with a lower "
                 "training.learning_rate."
             )
+
+
+def _ranks(others: Tensor, own: Tensor) -> Tensor:
+    """Return (B,) ranks of (B, 1) scores among (B, N) others, of which NaN does not count; half of the equal ones is better."""
+    greater, equal = (found.sum(1, dtype=torch.int32) for found in (others > own, others == own))
+    return 1 + greater + equal.double() / 2
 
 
 def known_links(dataset: Dataset) -> IndexedPairs:
