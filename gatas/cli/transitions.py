@@ -41,6 +41,7 @@ def build(
         None, "--max-candidates", help="Keep the likeliest per node and step; 64,256: a number for each step."
     ),
     max_degree: int | None = typer.Option(None, "--max-degree", help="Do not walk on through nodes with more edges."),
+    revisits: bool = typer.Option(False, "--revisits", help="Let walks meet a node again one step after it was first met."),
     threads: int | None = typer.Option(None, "--threads", help="Threads, of each worker; all cores if not given."),
     device: str | None = typer.Option(None, "--device", help="Compute with torch on this device, such as cuda."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the folder if it exists."),
@@ -69,7 +70,7 @@ def build(
     if out.exists() and not overwrite and not begun:  # before the work, not after it
         raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
     caps = given_caps(max_candidates)
-    check_settings(Walks(steps, kind, caps, max_degree), threads)
+    check_settings(Walks(steps, kind, caps, max_degree, revisits), threads)
     chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
     if verify and is_stored(edges):
         verified(Path(edges))
@@ -77,13 +78,13 @@ def build(
     if chosen is not None:
         folder = jobs.job_folder(job, out)
         stored = Path(edges) if is_stored(edges) else jobs.kept_graph(load_graph(edges, *source), folder)
-        task = TransitionsTask(str(stored.resolve()), steps, kind, caps, max_degree, device)
+        task = TransitionsTask(str(stored.resolve()), steps, kind, caps, max_degree, revisits, device)
         written = jobs.do_job(task, folder, out, chosen, parts, keep=job is not None, overwrite=overwrite)
         report(out, written["rows"], written["entries"], written["bytes"], json)
         return
     graph = load_graph(edges, *source)
     with progress_bar("transitions") as progress:
-        settings: Any = {"max_degree": max_degree, "device": device, "progress": progress}
+        settings: Any = {"max_degree": max_degree, "revisits": revisits, "device": device, "progress": progress}
         table = Transitions.build(graph, steps, kind, None, caps, threads, **settings)
     table.save(out, overwrite=overwrite)
     report(out, table.num_rows, table.num_entries, table.num_bytes, json)

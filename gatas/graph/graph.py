@@ -176,6 +176,28 @@ class Graph:
         kind, target = self.edge_type[edge].astype(np.int64), self.neighbour[edge].astype(np.int64)
         return EdgeList(np.repeat(nodes, degree), kind, target, None if self.weight is None else self.weight[edge])
 
+    def without_edges(self, mask: Any) -> "Graph":
+        """Return the graph without the edges where `mask`, a truth value for each edge in the graph's order, is true.
+
+        >>> Graph.from_edges([0, 0, 1], [1, 2, 2]).without_edges([False, True, False]).neighbour.tolist()
+        [1, 2]
+        """
+        left_out = as_array(mask)
+        if left_out.dtype != bool or left_out.shape != (self.num_edges,):
+            raise GraphError(
+                f"the mask is {left_out.dtype} of shape {left_out.shape}; expected a truth value for each of "
+                f"{self.num_edges} edges."
+            )
+        stays = ~left_out
+        before = np.concatenate([[0], np.cumsum(stays, dtype=np.int64)])
+        return replace(
+            self,
+            indptr=sealed(before[self.indptr]),
+            neighbour=sealed(self.neighbour[stays]),
+            edge_type=sealed(self.edge_type[stays]),
+            weight=None if self.weight is None else sealed(self.weight[stays]),
+        )
+
     @property
     def original_edge_types(self) -> list[int]:
         """Edge types as the data has them: of two types that are each other's inverse, the first."""

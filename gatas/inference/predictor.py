@@ -74,7 +74,13 @@ class Predictor(TrainedModel):
         if isinstance(self.model.transitions, Nearby) and isinstance(self.graph, Graph):
             try:
                 table = Transitions.build(
-                    self.graph, setting.num_steps, setting.kind, None, setting.max_candidates, max_degree=setting.max_degree
+                    self.graph,
+                    setting.num_steps,
+                    setting.kind,
+                    None,
+                    setting.max_candidates,
+                    max_degree=setting.max_degree,
+                    revisits=setting.revisits,
                 )
             except TooLargeError:
                 return self

@@ -36,6 +36,7 @@ class TransitionsTask:
     kind: Kind = "walk"
     max_candidates: Caps = None
     max_degree: int | None = None
+    revisits: bool = False
     device: str | None = None
     shard_entries: int = SHARD_ENTRIES
 
@@ -53,11 +54,12 @@ class TransitionsTask:
             "kind": self.kind,
             "max_candidates": self.max_candidates,
             "max_degree": self.max_degree,
+            "revisits": self.revisits,
             "device": self.device,
         }
 
     def outline(self, scratch: Path) -> Outline:
-        limits: Any = {"max_candidates": self.max_candidates, "max_degree": self.max_degree}
+        limits: Any = {"max_candidates": self.max_candidates, "max_degree": self.max_degree, "revisits": self.revisits}
         source = OnDemand(Graph.open(self.graph), self.num_steps, self.kind, **limits, scratch=scratch)
         return Outline(row_seconds(source), num_bytes(source), 1, *prepared(source))
 

@@ -57,6 +57,7 @@ class Walks:
     kind: Kind = "walk"
     max_candidates: Caps = None  # of each step
     max_degree: int | None = None  # of nodes that walks go on through
+    revisits: bool = False  # whether a node may be met again one step after it was first met
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class Builder:
         self.max_degree = walks.max_degree or NO_LIMIT
         self.num_threads = num_threads or available_threads()
         self.path_dtype = path_dtype(graph.num_relations, walks.num_steps)
-        self.adjacency = adjacency or adjacency_in_runs(graph, walks.kind, scratch)
+        self.adjacency = adjacency or adjacency_in_runs(graph, walks, scratch)
         self._spare: list[kernels.Workspace] = []
 
     def rows(self, targets: Ints, cost: Cost, progress: ProgressCallback | None = None) -> Rows:
@@ -211,26 +212,32 @@ def _pool(num_threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(num_threads, thread_name_prefix="rows")
 
 
-def adjacency_in_runs(graph: Graph, kind: Kind, scratch: Path | None = None) -> kernels.Adjacency:
+def adjacency_in_runs(graph: Graph, walks: Walks, scratch: Path | None = None) -> kernels.Adjacency:
     """The graph's edges, with the runs of equal type among each node's edges and what a node's mass is scaled by.
 
     With a `scratch` folder the arrays lie in files there, which have no names any more: they go when they are let go of.
     """
-    arrays = collected(_runs(graph, kind), RUN_DTYPES, scratch)
+    arrays = collected(_runs(graph, walks), RUN_DTYPES, scratch)
+    return adjacency_of(graph, walks, {name: frozen(array) for name, array in arrays.items()})  # frozen, as stored ones are
+
+
+def adjacency_of(graph: Graph, walks: Walks, runs: dict[str, NDArray[Any]]) -> kernels.Adjacency:
+    """Put a graph's edges and their runs together, always of the same types, so that kernels are compiled once."""
     return kernels.Adjacency(
         neighbour=graph.neighbour,
         weight=frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight,
         num_relations=graph.num_relations,
-        counts=kind == "count",
-        **{name: frozen(array) for name, array in arrays.items()},  # as stored ones are: kernels are compiled once for both
+        counts=walks.kind == "count",
+        revisits=walks.revisits,
+        **runs,
     )
 
 
 RUN_DTYPES = {"run_indptr": np.int64, "run_type": np.int32, "run_start": np.int64, "scale": np.float64}
 
 
-def _runs(graph: Graph, kind: Kind) -> Iterator[dict[str, NDArray[Any]]]:
-    """Some nodes at a time, so that a mapped graph is never copied whole."""
+def _runs(graph: Graph, walks: Walks) -> Iterator[dict[str, NDArray[Any]]]:
+    """Some nodes at a time, so that a mapped graph is never copied whole. With revisits, self-edges are runs of type -1."""
     count = 0
     yield {"run_indptr": np.zeros(1, np.int64)}
     for first, last in node_slices(graph):
@@ -239,9 +246,14 @@ def _runs(graph: Graph, kind: Kind) -> Iterator[dict[str, NDArray[Any]]]:
         types = graph.edge_type[start:stop]
         begins = np.ones(stop - start, bool)
         begins[1:] = (types[1:] != types[:-1]) | (source[1:] != source[:-1])
+        if walks.revisits:
+            to_itself = source + first == graph.neighbour[start:stop]
+            types = np.where(to_itself, -1, types)
+            begins |= to_itself
+            begins[1:] |= to_itself[:-1]
         at = np.flatnonzero(begins)
         per_node = np.bincount(source[at], minlength=last - first)
-        scale = np.ones(last - first) if kind == "count" else inverse_degree(graph, first, last)
+        scale = np.ones(last - first) if walks.kind == "count" else inverse_degree(graph, first, last)
         run_indptr = count + np.cumsum(per_node)
         count += len(at)
         yield {"run_indptr": run_indptr, "run_type": types[at], "run_start": start + at, "scale": scale}
@@ -288,6 +300,8 @@ def check_settings(walks: Walks, num_threads: int | None = None) -> None:
         _check_positive("max_candidates", cap, ", or None to keep all")
     if walks.max_degree is not None:
         _check_positive("max_degree", walks.max_degree, ", or None to go on through all nodes")
+    if not isinstance(walks.revisits, bool):
+        raise TransitionError(f"revisits is {walks.revisits!r}; expected True (nodes may be met again a step later) or False.")
     if num_threads is not None:
         _check_positive("num_threads", num_threads, ", or None for all cores")
 

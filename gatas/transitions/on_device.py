@@ -30,6 +30,7 @@ class Edges:
     num_relations: int
     max_degree: int
     counts: bool  # or probabilities
+    revisits: bool
     indptr: Tensor
     neighbour: Tensor
     edge_type: Tensor
@@ -75,7 +76,8 @@ def _to_device(graph: Graph, walks: Walks, device: torch.device) -> Edges:
     share = scale[graph.source] * (1.0 if graph.weight is None else graph.weight.astype(np.float64))
     arrays = (graph.indptr, graph.neighbour.astype(np.int64), graph.edge_type.astype(np.int64), share)
     tensors = [torch.from_numpy(array.copy()).to(device) for array in arrays]
-    return Edges(graph.num_nodes, graph.num_relations, walks.max_degree or NO_LIMIT, walks.kind == "count", *tensors)
+    most = walks.max_degree or NO_LIMIT
+    return Edges(graph.num_nodes, graph.num_relations, most, walks.kind == "count", walks.revisits, *tensors)
 
 
 def _blocks(walks: NDArray[np.float64], num_nodes: int, kind: str) -> list[tuple[int, int]]:
@@ -99,8 +101,11 @@ def _block_rows(edges: Edges, targets: Tensor, num_steps: int, caps: Ints, paths
     states = States(rows, torch.full_like(rows, -1), targets, torch.ones_like(rows, dtype=torch.float64))
     levels = [States(rows, torch.zeros_like(rows), targets, states.mass)]
     dropped = torch.zeros(len(targets), num_steps + 1, dtype=torch.float64, device=targets.device)
+    before = states
     for step in range(1, num_steps + 1):
-        visited[states.row * edges.num_nodes + states.node] = True
+        reached = before if edges.revisits else states
+        visited[reached.row * edges.num_nodes + reached.node] = True
+        before = states
         stopped = torch.zeros_like(dropped[:, step])
         if step > 1 and edges.max_degree < NO_LIMIT:
             states = _walked_on(edges, states, stopped)
@@ -128,7 +133,7 @@ def _walked_on(edges: Edges, states: States, stopped: Tensor) -> States:
 
 
 def _expanded(edges: Edges, states: States, visited: Tensor) -> States:
-    """Every edge out of every state, unless it leads to a node reached before (eq. 2)."""
+    """Every edge out of every state, unless it leads to a visited node (eq. 2)."""
     first = edges.indptr[states.node]
     degree = edges.indptr[states.node + 1] - first
     state = torch.repeat_interleave(torch.arange(len(degree), device=degree.device), degree)
@@ -136,6 +141,8 @@ def _expanded(edges: Edges, states: States, visited: Tensor) -> States:
     edge = torch.arange(len(state), device=degree.device) - begin[state] + first[state]
     row, node = states.row[state], edges.neighbour[edge]
     new = ~visited[row * edges.num_nodes + node]
+    if edges.revisits:  # self-edges, whose nodes are not among the visited yet
+        new &= node != states.node[state]
     state, edge, row, node = state[new], edge[new], row[new], node[new]
     path = (states.path[state] + 1) * edges.num_relations + edges.edge_type[edge] + 1
     return States(row, path, node, states.mass[state] * edges.share[edge])

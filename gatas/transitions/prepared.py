@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.graph import Graph
-from gatas.graph.inputs import frozen
 from gatas.graph.storage import Store
-from gatas.transitions import kernels
-from gatas.transitions.build import Builder
+from gatas.transitions.build import Builder, adjacency_of
 from gatas.transitions.cost import entry_bytes
 from gatas.transitions.table import OnDemand, Setting, stored_walks
 
@@ -22,14 +20,7 @@ class Prepared(OnDemand):
     def __init__(self, graph: Graph, store: Store, num_threads: int | None = None) -> None:
         walks = stored_walks(store)
         self.setting = Setting.made(walks, graph, store.parameter("graph_fingerprint"))
-        weight = frozen(np.empty(0, np.float32)) if graph.weight is None else graph.weight
-        given = {
-            "neighbour": graph.neighbour,
-            "weight": weight,
-            "num_relations": graph.num_relations,
-            "counts": walks.kind == "count",
-        }
-        adjacency = kernels.Adjacency(**given, **{name: store.array(name) for name in ADJACENCY})
+        adjacency = adjacency_of(graph, walks, {name: store.array(name) for name in ADJACENCY})
         self.builder = Builder(graph, walks, num_threads, adjacency)
         self.walks = list(store.array("walks").T)
         self.entry_bytes = entry_bytes(graph.num_relations, walks.num_steps)
@@ -47,6 +38,7 @@ def prepared(source: OnDemand) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "kind": setting.kind,
         "max_candidates": setting.max_candidates,
         "max_degree": setting.max_degree,
+        "revisits": setting.revisits,
         "graph_fingerprint": setting.graph_fingerprint,
     }
     return arrays, parameters

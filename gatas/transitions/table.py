@@ -88,6 +88,7 @@ class Transitions:
         num_threads: int | None = None,
         *,
         max_degree: int | None = None,
+        revisits: bool = False,
         device: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> "Transitions":
@@ -95,10 +96,11 @@ class Transitions:
 
         `kind="count"` counts shortest typed walks instead of multiplying probabilities. `targets` limits the rows,
         `max_candidates` keeps the likeliest of each (target, step) and records the mass of the rest; a tuple has a number for
-        each step. Walks do not go on through nodes with more than `max_degree` edges, whose mass is recorded too. `device`
-        runs it in torch. Refused if the table would not fit in memory.
+        each step. Walks do not go on through nodes with more than `max_degree` edges, whose mass is recorded too. With
+        `revisits` a node may be met again one step after it was first met (the target never is): neighbours occur at step 1
+        and, over walks of two steps, at step 2. `device` runs it in torch. Refused if the table would not fit in memory.
         """
-        walks = Walks(num_steps, kind, listed(max_candidates), max_degree)
+        walks = Walks(num_steps, kind, listed(max_candidates), max_degree, revisits)
         check_settings(walks, num_threads)
         setting = Setting.of(graph, walks)
         chosen = None if targets is None else np.unique(checked_targets(targets, graph.num_nodes))
@@ -212,10 +214,11 @@ class OnDemand:
         num_threads: int | None = None,
         *,
         max_degree: int | None = None,
+        revisits: bool = False,
         scratch: Path | None = None,
     ) -> None:
         """Make a graph ready for walking; what that takes lies in memory, or in nameless files of a `scratch` folder."""
-        walks = Walks(num_steps, kind, listed(max_candidates), max_degree)
+        walks = Walks(num_steps, kind, listed(max_candidates), max_degree, revisits)
         check_settings(walks, num_threads)
         self.setting = Setting.of(graph, walks)
         try:
@@ -250,9 +253,10 @@ def opened_for(graph: Graph, folder: Path, walks: Walks) -> Transitions:
 
 
 def stored_walks(store: Store) -> Walks:
-    """Return the settings of walks that a store was built with; stores older than `max_degree` have no such limit."""
+    """Return the settings of walks that a store was built with; older stores have neither `max_degree` nor `revisits`."""
     num_steps, caps = as_count(store.parameter("num_steps"), "num_steps"), listed(store.parameter("max_candidates"))
-    return Walks(num_steps, store.parameter("kind"), caps, store.parameters.get("max_degree"))
+    given = store.parameters
+    return Walks(num_steps, store.parameter("kind"), caps, given.get("max_degree"), given.get("revisits", False))
 
 
 def listed(caps: Caps) -> Caps:
@@ -272,6 +276,7 @@ def parameters_of(setting: Setting, num_shards: int) -> dict[str, Any]:
         "kind": setting.kind,
         "max_candidates": list(caps) if isinstance(caps, Sequence) else caps,
         "max_degree": setting.max_degree,
+        "revisits": setting.revisits,
         "relation_names": list(setting.relation_names),
         "graph_fingerprint": setting.graph_fingerprint,
         "num_shards": num_shards,

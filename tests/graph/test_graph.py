@@ -191,3 +191,29 @@ def test_the_users_own_type_keeps_its_name_beside_inverse_types():
     assert graph.inverse_of == (2, 3, 0, 1) and graph.original_edge_types == [0, 1]
     ends = zip(graph.source.tolist(), graph.edge_type.tolist(), graph.neighbour.tolist(), strict=True)
     assert list(ends) == [(0, 0, 1), (1, 1, 2), (1, 2, 0), (2, 3, 1)]
+
+
+def test_edges_left_out_leave_everything_else_as_it_was():
+    #   0 → 1, 0 → 2 (type 0), 0 → 1 (type 1), 2 → 0 (type 0): without 0 → 2 and 2 → 0
+    graph = csr(
+        weight=np.array([1, 2, 3, 4], np.float32),
+        node_ids=NodeIds.of(["a", "b", "c"]),
+        edge_type_names=("likes", "liked by"),
+        inverse_of=(1, 0),
+        num_repeated=5,
+    )
+    smaller = graph.without_edges(np.array([False, True, False, True]))
+    assert smaller.indptr.tolist() == [0, 2, 2, 2] and smaller.neighbour.tolist() == [1, 1]
+    assert smaller.edge_type.tolist() == [0, 1] and smaller.weight is not None and smaller.weight.tolist() == [1, 3]
+    for name in ("node_ids", "edge_type_names", "inverse_of", "num_edge_types", "num_repeated", "num_nodes"):
+        assert getattr(smaller, name) == getattr(graph, name)
+    assert smaller.neighbour.dtype == np.int32 and smaller.edge_type.dtype == np.int16
+    with pytest.raises(ValueError, match="read-only"):
+        smaller.neighbour[0] = 2
+    assert csr().without_edges(np.ones(4, bool)).num_edges == 0 and csr().without_edges(np.zeros(4, bool)).num_edges == 4
+
+
+@pytest.mark.parametrize("mask", [[True], [0, 1, 0, 1], np.zeros((2, 2), bool)])
+def test_a_mask_of_edges_has_a_truth_value_for_each(mask):
+    with pytest.raises(GraphError, match="expected a truth value for each of 4 edges"):
+        csr().without_edges(mask)

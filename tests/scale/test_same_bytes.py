@@ -51,6 +51,7 @@ def graph(tmp_path_factory):
         {"kind": "count"},
         {"max_candidates": 5},
         {"max_candidates": [5, 3]},
+        {"revisits": True},
         {"shard_entries": 2_000},
         {"shard_entries": 40, "num_steps": 1},
     ],

@@ -14,9 +14,12 @@ Entries = dict[tuple[int, int, int], float]
 """{(step, node, path): probability} of one target."""
 
 
-def dense_transitions(graph: Graph, num_steps: int, *, kind: str = "walk", max_degree: float = np.inf) -> NDArray[np.float64]:
+def dense_transitions(
+    graph: Graph, num_steps: int, *, kind: str = "walk", max_degree: float = np.inf, revisits: bool = False
+) -> NDArray[np.float64]:
     """(C + 1, N, N, M): T⁽ᵗ⁾[i, j, m], transcribed from §3.3 with the corrections of its eq. 2, index by index.
 
+    With `revisits` only what was reached in steps 0 … t - 2 is left out of step t.
     What would go on through nodes of more than `max_degree` edges is left out, and counts in Ψ as if it had led to new nodes.
     """
     N, n, M = graph.num_nodes, graph.num_relations, num_paths(graph.num_relations, num_steps)
@@ -34,7 +37,7 @@ def dense_transitions(graph: Graph, num_steps: int, *, kind: str = "walk", max_d
     sent = degree[None, :, None] if kind == "count" else 1.0
     for t in range(2, num_steps + 1):
         walked, stopped = T[t - 1] * through, (T[t - 1] * ~through * sent).sum(axis=(1, 2), keepdims=True)
-        reached = T[:t].sum(axis=(0, 3)) > 0
+        reached = T[: t - 1 if revisits else t].sum(axis=(0, 3)) > 0
         for m in range(M):
             parent, last = parent_path(m, n), last_relation(m, n)
             if parent >= 0 and last > 0:
@@ -104,3 +107,28 @@ def same_bytes(left: Rows, right: Rows) -> bool:
     """Whether two tables are equal to the last bit."""
     names = ("indptr", "node", "path", "probability", "dropped_mass")
     return all(getattr(left, name).tobytes() == getattr(right, name).tobytes() for name in names)
+
+
+def walked(
+    graph: Graph, target: int, num_steps: int, *, kind: str = "walk", revisits: bool = False
+) -> tuple[Entries, list[float]]:
+    """One target's entries, walk by walk in dictionaries, and the total of each step before Ψ."""
+    weight = np.ones(graph.num_edges) if graph.weight is None else graph.weight.astype(np.float64)
+    edges: dict[int, list[tuple[int, int, float]]] = {node: [] for node in range(graph.num_nodes)}
+    for i, j, k, w in zip(graph.source.tolist(), graph.neighbour.tolist(), graph.edge_type.tolist(), weight, strict=True):
+        if i != j:
+            edges[i].append((j, k + 1, float(w)))
+    levels, totals = [{(target, -1): 1.0}], [1.0]
+    for step in range(1, num_steps + 1):
+        reached = {node for level in levels[: max(1, step - 1) if revisits else step] for node, _ in level}
+        level: dict[tuple[int, int], float] = {}
+        for (node, path), mass in levels[-1].items():
+            degree = 1.0 if kind == "count" else sum(w for _, _, w in edges[node])
+            for neighbour, relation, w in edges[node]:
+                if neighbour not in reached:
+                    longer = neighbour, extend_path(path, relation, graph.num_relations)
+                    level[longer] = level.get(longer, 0.0) + mass * w / degree
+        totals.append(sum(level.values()))
+        levels.append({state: mass / totals[-1] for state, mass in level.items()})
+    found = {(t, node, path): mass for t, level in enumerate(levels[1:], 1) for (node, path), mass in level.items()}
+    return {(0, target, 0): 1.0} | found, totals

@@ -30,7 +30,13 @@ def same_rows(left, right):
 @given(
     seed=st.integers(0, 10_000),
     kind=st.sampled_from(["walk", "count"]),
-    limits=st.fixed_dictionaries({"max_candidates": st.sampled_from([None, 3]), "max_degree": st.sampled_from([None, 2])}),
+    limits=st.fixed_dictionaries(
+        {
+            "max_candidates": st.sampled_from([None, 3]),
+            "max_degree": st.sampled_from([None, 2]),
+            "revisits": st.booleans(),
+        }
+    ),
 )
 def test_rows_are_those_of_the_joined_graph(most, weighted, seed, kind, limits):
     generator = np.random.default_rng(seed)

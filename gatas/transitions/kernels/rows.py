@@ -7,7 +7,8 @@ they are met, without hashing, sorting or branching on what was met, and a row c
 order.
 
     runs      the edges of a node that share a type, as one slice; `next_run` links those of a group by type
-    seen      the nodes reached in earlier steps, as a bit set; masked when a group is read out (eq. 2)
+    seen      the nodes reached in earlier steps, as a bit set; masked when a group is read out (eq. 2). With revisits, those
+              of the last step are not among them, and runs of self-edges, which `seen` masks otherwise, are passed over
 
 Places are unsigned where it is hot: numba checks a signed index for being negative, which costs more than the work itself.
 Counters that are passed on start as np.int64: from a plain 0 numba compiles a second version for the literal. Every function
@@ -23,8 +24,11 @@ from gatas.ops.compiled import compiled
 from gatas.transitions.kernels.large import collect_by_page, count_met, enough_pages, push_mass_by_page
 from gatas.transitions.kernels.likeliest import stored, write_likeliest
 
-Adjacency = namedtuple("Adjacency", "neighbour weight run_indptr run_type run_start scale num_relations counts")
-"""Edges in runs. `scale` is 1 / (weight of a node's edges, self-edges aside) for walks, 1 for counts; `weight` may be empty."""
+Adjacency = namedtuple("Adjacency", "neighbour weight run_indptr run_type run_start scale num_relations counts revisits")
+"""Edges in runs. `scale` is 1 / (weight of a node's edges, self-edges aside) for walks, 1 for counts; `weight` may be empty.
+
+With `revisits`, a self-edge is a run of its own, of type -1.
+"""
 
 Workspace = namedtuple("Workspace", "mass met met_words met_parts place seen types type_bits type_words first_run")
 """Scratch space for one thread: all zeros, and again all zeros when a kernel returns (`place`, `types`, `first_run` aside).
@@ -49,13 +53,15 @@ def count_rows(adjacency, workspace, targets, num_steps, max_degree, out_counts)
     seen_nodes = np.empty(64, np.int32)
     mass = workspace.mass
     for row in range(targets.size):
-        num_seen, num_groups = np.int64(0), np.int64(1)
+        num_seen, num_groups, num_states = np.int64(0), np.int64(1), np.int64(1)
+        before = num_states
         level.node[0], level.mass[0], level.path[0], level.stop[0] = targets[row], 1.0, -1, 1
         out_counts[row, 0] = 1
         for step in range(1, num_steps + 1):
-            seen_nodes, num_seen = see(workspace.seen, level.node, level.stop[num_groups - 1], seen_nodes, num_seen)
+            left_out, size = (following.node, before) if adjacency.revisits and step > 1 else (level.node, num_states)
+            seen_nodes, num_seen = see(workspace.seen, left_out, size, seen_nodes, num_seen)
             most = max_degree if step > 1 else ANY_DEGREE  # the target's own edges are always walked
-            num_runs, num_edges, _ = count_runs(adjacency, most, level, level.stop[num_groups - 1])
+            num_runs, num_edges, _ = count_runs(adjacency, most, level, num_states)
             scan = num_edges > EDGES_PER_WORD * workspace.met.size
             run_state, run, next_run = at_least(run_state, num_runs), at_least(run, num_runs), at_least(next_run, num_runs)
             if step == num_steps:  # nothing is walked further, so the states need not be made
@@ -70,7 +76,8 @@ def count_rows(adjacency, workspace, targets, num_steps, max_degree, out_counts)
             level, following = following, level
             if num_groups == 0:
                 break
-            out_counts[row, step] = level.stop[num_groups - 1]
+            before, num_states = num_states, level.stop[num_groups - 1]
+            out_counts[row, step] = num_states
         forget(workspace.seen, seen_nodes, num_seen)
 
 
@@ -85,14 +92,16 @@ def fill_rows(
     rank = np.empty(0, np.float32)
     mass = workspace.mass
     for row in range(targets.size):
-        num_seen, num_groups = np.int64(0), np.int64(1)
+        num_seen, num_groups, num_states = np.int64(0), np.int64(1), np.int64(1)
+        before = num_states
         level.node[0], level.mass[0], level.path[0], level.stop[0] = targets[row], 1.0, -1, 1
         out = indptr[row * (num_steps + 1)]
         out_node[out], out_path[out], out_probability[out] = targets[row], 0, 1.0
         for step in range(1, num_steps + 1):
-            seen_nodes, num_seen = see(workspace.seen, level.node, level.stop[num_groups - 1], seen_nodes, num_seen)
+            left_out, size = (following.node, before) if adjacency.revisits and step > 1 else (level.node, num_states)
+            seen_nodes, num_seen = see(workspace.seen, left_out, size, seen_nodes, num_seen)
             most = max_degree if step > 1 else ANY_DEGREE
-            num_runs, num_edges, stopped = count_runs(adjacency, most, level, level.stop[num_groups - 1])
+            num_runs, num_edges, stopped = count_runs(adjacency, most, level, num_states)
             scan = num_edges > EDGES_PER_WORD * workspace.met.size
             run_state, run, next_run = at_least(run_state, num_runs), at_least(run, num_runs), at_least(next_run, num_runs)
             mass = enough_pages(workspace, mass, num_edges)
@@ -103,11 +112,11 @@ def fill_rows(
             if num_groups == 0:
                 out_dropped[row, step] = 1.0 if stopped > 0.0 else 0.0
                 break
-            size = level.stop[num_groups - 1]
-            out_dropped[row, step] = normalise(level.mass, size, stopped)
+            before, num_states = num_states, level.stop[num_groups - 1]
+            out_dropped[row, step] = normalise(level.mass, num_states, stopped)
             out = indptr[row * (num_steps + 1) + step]
-            if size > caps[step]:
-                rank = at_least(rank, size)
+            if num_states > caps[step]:
+                rank = at_least(rank, num_states)
                 out_dropped[row, step] += write_likeliest(
                     level, num_groups, caps[step], rank, out, out_node, out_path, out_probability
                 )
@@ -183,6 +192,8 @@ def link_runs(adjacency, workspace, most, node, first, stop, run_state, run, nex
             continue
         for candidate in range(adjacency.run_indptr[node[state]], adjacency.run_indptr[node[state] + 1]):
             kind = adjacency.run_type[candidate]
+            if kind < 0:  # a self-edge
+                continue
             new = not contains(workspace.type_bits, kind)
             run_state[at], run[at], next_run[at] = state, candidate, -1 if new else workspace.first_run[kind]
             workspace.first_run[kind] = at
