@@ -76,6 +76,7 @@ class HeldOut:
     in_graph: NDArray[np.bool_]
     splits: Mapping[str, Pairs]
     ends: Ends | None  # None: any nodes
+    ranked: bool  # whether neither valid nor test came with negatives
 
 
 def hold_out_links(
@@ -131,7 +132,8 @@ def hold_out_links(
     known = np.sort(every.key if keep_reverse else np.concatenate([every.key, every.reversed().key]))
     ends, generator = ends_of(every, node_type), np.random.default_rng([seed, 1])
     splits = {name: _with_negatives(links, label, name, known, ends, generator) for name, (links, label) in pairs.items()}
-    return HeldOut(number <= TRAIN, splits, permitted_pools(every, node_type))
+    ranked = all(label.all() for name, (_, label) in pairs.items() if name != "train")
+    return HeldOut(number <= TRAIN, splits, permitted_pools(every, node_type), ranked)
 
 
 def split_by_ratios(listed: IndexedPairs, ratios: Ratios, seed: int, *, directed: bool = False) -> Ints:

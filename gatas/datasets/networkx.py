@@ -99,7 +99,7 @@ def _links(
         inverse=directions.get("inverse", False),
         undirected=undirected,
     )
-    return Dataset(name, graph, LinkTargets(asked, held.splits, held.ends), nodes)
+    return Dataset(name, graph, LinkTargets(asked, held.splits, held.ends, held.ranked), nodes)
 
 
 def _node_attributes(graph: "nx.Graph[Any]", features: list[str], given: dict[str, str | None]) -> Table:

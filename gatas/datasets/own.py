@@ -283,7 +283,7 @@ def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset
         where=str(tables.edges.path),
     )
     graph, nodes = _graph(config, tables, held.in_graph), _nodes(tables, _encoded(encoding, tables))
-    targets = LinkTargets(names, held.splits, held.ends)
+    targets = LinkTargets(names, held.splits, held.ends, held.ranked)
     return Dataset(config.name, graph, targets, nodes, origin=origin, encoding=encoding)
 
 

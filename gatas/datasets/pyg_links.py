@@ -83,7 +83,7 @@ def links_from_pyg(
     )
     originals = {whole.edge_type_names[kind]: own.index(original) for kind, original in mirrors.items()}
     kept = _kept(graph, held.in_graph, direction, originals)
-    return Dataset(name, kept, LinkTargets(asked, held.splits, held.ends), nodes)
+    return Dataset(name, kept, LinkTargets(asked, held.splits, held.ends, held.ranked), nodes)
 
 
 def _with_types(graph: Graph, kinds: list[int]) -> Graph:

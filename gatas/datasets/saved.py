@@ -106,7 +106,8 @@ def _link_target_parts(targets: LinkTargets) -> tuple[NamedArrays, dict[str, Any
     if targets.ends is not None:
         for end, pools in zip(("sources", "targets"), targets.ends, strict=True):
             arrays |= {f"negative_{end}-{column}": getattr(pools, column) for column in POOL_COLUMNS}
-    return arrays, {"task": targets.task, "names": list(targets.names), "splits": list(targets.splits)}
+    parameters = {"task": targets.task, "names": list(targets.names), "splits": list(targets.splits), "ranked": targets.ranked}
+    return arrays, parameters
 
 
 def stored_nodes(store: Store, num_nodes: int) -> NodeTable:
@@ -144,9 +145,10 @@ def _stored_targets(store: Store) -> Targets:
     pairs = {
         name: Pairs(*(store.array(f"split-{number}-{column}") for column in PAIR_COLUMNS)) for number, name in enumerate(splits)
     }
+    ranked = bool(store.parameters.get("ranked", False))
     if "negative_sources-nodes" not in store.arrays:
-        return LinkTargets(names, pairs)
+        return LinkTargets(names, pairs, ranked=ranked)
     sources, targets = (
         Pools(*(store.array(f"negative_{end}-{column}") for column in POOL_COLUMNS)) for end in ("sources", "targets")
     )
-    return LinkTargets(names, pairs, (sources, targets))
+    return LinkTargets(names, pairs, (sources, targets), ranked)

@@ -119,6 +119,7 @@ class LinkTargets:
     link_types: tuple[str, ...]
     splits: Mapping[str, Pairs]
     ends: Ends | None = field(default=None, repr=False)  # nodes that negatives are drawn from, by type; None: any
+    ranked: bool = False  # whether links are to be ranked among all nodes: the data came without negatives to tell them from
 
     task: Task = field(default="link prediction", init=False, repr=False)
 
@@ -134,7 +135,7 @@ class LinkTargets:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be picklable: the read-only mapping of `splits` is not."""
-        return LinkTargets, (self.link_types, dict(self.splits), self.ends)
+        return LinkTargets, (self.link_types, dict(self.splits), self.ends, self.ranked)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ import yaml
 
 from gatas.datasets import Dataset, load_dataset, open_dataset
 from gatas.errors import ConfigError, TrainingError
-from gatas.experiments.baselines.links.validation import is_ranked
 from gatas.experiments.compare_table import OF_PAIRS, PROTOCOLS, rendered, views
 from gatas.experiments.contenders import LINKS, Contender, check_models, contender, is_for
 from gatas.experiments.measuring import PeakMemory, free, seconds_to_answer, wake
@@ -169,7 +168,7 @@ def trained(
 def check_ranked(datasets: Sequence[Dataset]) -> None:
     """Refuse to rank links of data that came with negatives."""
     for dataset in datasets:
-        if dataset.task == LINKS and not is_ranked(dataset):
+        if dataset.task == LINKS and not dataset.link_targets.ranked:
             raise ConfigError(
                 f"{dataset.name} has negatives, which links are told from; nothing is ranked. Leave --protocol out."
             )
@@ -189,6 +188,6 @@ def check_limit(path: Path, found: ResultRecord, missing: Sequence[int], limit: 
 def render(dataset: Dataset, found: Mapping[str, ResultRecord], protocol: str | None = None) -> str:
     """The tables of a data set in Markdown, from results by model."""
     split = "test" if "test" in dataset.splits else "valid"
-    protocols = [protocol] if protocol else ["ranking", *OF_PAIRS] if is_ranked(dataset) else list(OF_PAIRS)
+    protocols = [protocol] if protocol else ["ranking", *OF_PAIRS] if dataset.link_targets.ranked else list(OF_PAIRS)
     asked = views(dataset.name, dataset.task, split, protocols)
     return "\n".join(rendered(view, found, dataset.note) for view in asked)

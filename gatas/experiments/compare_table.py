@@ -10,7 +10,7 @@ from scipy import stats
 
 from gatas.experiments.contenders import LINKS, OURS
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, spread
-from gatas.tasks.links import GATNE_TYPES
+from gatas.tasks.link_task import GATNE_TYPES
 
 COSTS = ("parameters", "s / epoch", "s to best", "peak memory", "s / 1,000 targets")
 NOTE = (

@@ -8,14 +8,13 @@ import torch
 
 from gatas.datasets import Dataset
 from gatas.experiments.baselines.links.scorers import scorer_of
-from gatas.experiments.baselines.links.validation import is_ranked
 from gatas.tasks.ranking import LinkRanking, ranking_metrics
 from gatas.training.run import TrainedRun
 
 
 def with_ranking(runs: Sequence[TrainedRun], dataset: Dataset, device: torch.device) -> list[TrainedRun]:
     """Runs with ranks of validation and test links among their metrics, under `ranking`; where none are ranked, as they are."""
-    if not is_ranked(dataset):
+    if not dataset.link_targets.ranked:
         return list(runs)
     rankings = {split: LinkRanking.of_split(dataset, split) for split in ("valid", "test") if split in dataset.splits}
     return [replace(run, metrics=with_ranks(run, rankings, device)) for run in runs]

@@ -79,7 +79,7 @@ class NeighbourSampler(nn.Module):
     def forward(self, targets: Tensor, *, draw: int | Tensor | None = None, mode: Mode | None = None) -> Neighbourhood:
         """Draw the neighbourhoods of (B,) targets; a target may occur more than once and gets the same neighbours each time."""
         mode = mode or self.mode
-        targets, table, positions = self._located(targets)
+        targets, table, positions = self.located(targets)
         drawn = draw_samples(
             *(own[None] for own in (self.depth_logits.detach(), self.seed, self._number(draw), targets, positions)),
             *(table.indptr, table.node, table.path, table.probability, table.longest),
@@ -93,7 +93,7 @@ class NeighbourSampler(nn.Module):
 
     def coverage(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
         """(B,) the share of P's mass that is in each sample; candidates that the table dropped count as missing."""
-        _, table, positions = self._located(targets)
+        _, table, positions = self.located(targets)
         counts = table.counts(positions)  # (B, C + 1)
         if self.uniform:
             return neighbourhood.mask.sum(-1) / counts.sum(-1)
@@ -102,10 +102,10 @@ class NeighbourSampler(nn.Module):
 
     def num_candidates(self, targets: Tensor) -> Tensor:
         """(B,) how many (neighbour, path) pairs each sample is drawn from."""
-        _, table, positions = self._located(targets)
+        _, table, positions = self.located(targets)
         return table.counts(positions).sum(-1)
 
-    def _located(self, targets: Any) -> tuple[Tensor, CandidateTable, Tensor]:
+    def located(self, targets: Any) -> tuple[Tensor, CandidateTable, Tensor]:
         """The targets as int64 on the device, a table with their rows, and where in it these are."""
         targets = self._on_device(targets)
         table = self._table(targets)

@@ -11,6 +11,8 @@ from gatas.graph.inputs import Ints
 
 Columns = Mapping[str, NDArray[Any] | None]
 """None: the rows' own numbers."""
+SHARED = ("candidates",)
+"""Columns that belong to a batch as a whole, not to one of its rows each."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Batches:
 
     columns: dict[str, NDArray[Any]]
     place: Ints  # the slot of each row, from the smallest row on, among those of all batches
+    fold: Ints | None = None  # (num_batches,) the fold of links that is hidden from the graph; None: none is
 
     @property
     def sizes(self) -> list[int]:
@@ -56,4 +59,5 @@ def fill(batches: list[Ints], columns: Columns, batch_size: int | None = None) -
 def stacked(several: list[Batches]) -> Batches:
     """Put the batches of several models side by side: (num_batches, M, batch_size)."""
     names = several[0].columns
-    return Batches({name: np.stack([one.columns[name] for one in several], axis=1) for name in names}, several[0].place)
+    columns = {name: np.stack([one.columns[name] for one in several], axis=1) for name in names}
+    return Batches(columns, several[0].place, several[0].fold)

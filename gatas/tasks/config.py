@@ -2,10 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, PositiveInt
+from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, model_validator
 
 from gatas.datasets.settings import checked
+from gatas.nn.link_decoders import DecoderName
 
+LinkPartName = Literal["pair", "vectors", "neighbourhood", "paths"]
 AblationName = Literal["none", "base", "without_transitions", "without_embeddings", "without_paths"]
 
 __all__ = ["AblationName", "ModelConfig", "checked", "model_defaults"]
@@ -30,6 +32,15 @@ def model_defaults(task: str) -> dict[str, Any]:
 
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     """Sizes and switches of a model; letters are those of the paper. Defaults are for classes of nodes."""
+
+    @model_validator(mode="after")
+    def _check_link_score(self) -> "ModelConfig":
+        parts = self.link_score
+        if len(set(parts)) < len(parts) or ("pair" in parts and len(parts) > 1):
+            raise ValueError(
+                f"link_score is {list(parts)}; expected pair alone, or vectors, neighbourhood and paths, each once."
+            )
+        return self
 
     num_steps: int = Field(3, ge=1, description="C: the longest path considered")
     sample_size: int = Field(50, ge=1, description="S: neighbours drawn for each target")
@@ -58,6 +69,16 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     hidden_sizes: tuple[PositiveInt, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     pair_products: bool = Field(False, description="score a link by products of both nodes' layers too")
+    link_score: tuple[LinkPartName, ...] = Field(
+        ("pair",),
+        min_length=1,
+        description="what a link is scored by: pair (the paper's head over both representations), or the sum of vectors (one of "
+        "each node's own), neighbourhood (products of both representations) and paths (typed paths between both nodes)",
+    )
+    decoder: DecoderName = Field("complex", description="how vectors and neighbourhoods of both nodes are compared")
+    vector_size: int = Field(256, ge=2, description="numbers in the vectors that are compared")
+    path_factors: int = Field(32, ge=1, description="factors of the weights of paths, where these are too many for a table")
+    revisits: bool = Field(False, description="whether walks may meet a node again one step after they first did")
     exclude_targets: bool = Field(True, description="hide the links asked for from the neighbourhoods of their own batch")
     late_decay: bool = Field(False, description="q starts alike at 0 and 1 steps, as in the authors' code")
     positions_from_neighbour: bool = Field(False, description="steps of a path count from its far end, as in the authors' code")

@@ -17,6 +17,8 @@ class Learnable(nn.Module):
 
     captures: bool = True
     """Whether a step has fixed shapes and never waits for the host, so that a CUDA graph can hold it."""
+    vmaps: bool = True
+    """Whether several of one shape can be called as one."""
     randomness: Literal["error", "different"] = "error"
     """What vmap makes of torch's own generator: ours never use it, layers of others do."""
 
@@ -26,6 +28,9 @@ class Learnable(nn.Module):
 
     def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
         """Get ready for the next batch in the background, while the present one is at work."""
+
+    def hide(self, fold: int | None, following: int | None = None) -> None:
+        """Look at the graph without the links of a fold, or at all of it; the `following` fold comes next."""
 
     def l2_share(self, name: str) -> float:
         """Return the share of λ that a parameter gets."""

@@ -1,32 +1,30 @@
 """Typed link prediction: is there a link of this type between these two nodes?"""
 
+import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from gatas.datasets import Dataset, LinkTargets, Pairs
-from gatas.datasets.negatives import draw_pairs, pair_keys
-from gatas.errors import GatasError
+from gatas.datasets import Dataset
+from gatas.errors import ConfigError, GatasWarning
 from gatas.graph import NO_INVERSE
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.nn.encoder import shapes_are_fixed
+from gatas.nn.link_head import LinkHead, PathRows
 from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood
-from gatas.tasks.batches import Batches, cut, fill, generator_of
-from gatas.tasks.learnable import Learnable
-from gatas.tasks.metrics import gatne_protocol, mean_logit, paper_protocol
+from gatas.sampling.sampler import Mode
+from gatas.tasks.link_lists import Links
+from gatas.tasks.link_paths import log_degrees, path_weights, walks_both_ways
 from gatas.tasks.model import Model
 from gatas.tasks.settings import ModelSettings
 from gatas.transitions import TransitionSource
-
-Negatives = Literal["once", "each epoch"]
-GATNE_TYPES = {"twitter": ("1",)}
-"""GATNE scores these types only; of other data sets all."""
+from gatas.transitions.build import Walks
+from gatas.transitions.hidden import HiddenFolds
 
 
 class LinkPredictor(Model):
@@ -46,6 +44,7 @@ class LinkPredictor(Model):
     """
 
     asked_of_path: Tensor
+    log_degree: Tensor
 
     def __init__(
         self,
@@ -57,10 +56,65 @@ class LinkPredictor(Model):
     ) -> None:
         super().__init__(dataset, transitions=transitions, seed=seed, **settings)
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
+        self.register_buffer("log_degree", log_degrees(dataset.graph), persistent=False)
+        self.hidden: HiddenFolds | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return what a link's score is the sum of; nothing where it is the paper's head alone."""
+        return self.head.parts if isinstance(self.head, LinkHead) else ()
 
     def _make_head(self) -> nn.Module:
-        sizes = (self.encoder.output_size, len(self.names), self.config.pair_hidden_size)
-        return PairHead(*sizes, products=self.config.pair_products)
+        config = self.config
+        if config.link_score == ("pair",):
+            sizes = (self.encoder.output_size, len(self.names), config.pair_hidden_size)
+            return PairHead(*sizes, products=config.pair_products)
+        parts: Any = config.link_score
+        if "paths" in parts and not walks_both_ways(self.graph):
+            parts = tuple(part for part in parts if part != "paths")
+            warnings.warn(
+                "some edges cannot be walked back, so paths between nodes say nothing about links here and are left out. "
+                "Read the graph with direction: inverse to use them.",
+                GatasWarning,
+                stacklevel=2,
+            )
+            if not parts:
+                raise ConfigError("link_score is paths alone, but some edges cannot be walked back. Add vectors to it.")
+        weights, places = None, None
+        if "paths" in parts:
+            weights, places = path_weights(self.graph, self.transitions, self.edge_types, config.path_factors)
+        sizes = (self.graph.num_nodes, len(self.names), self.encoder.output_size)
+        settings: Any = {"decoder": config.decoder, "vector_size": config.vector_size}
+        return LinkHead(parts, *sizes, **settings, paths=weights, places=places)
+
+    @property
+    def link_head(self) -> LinkHead:
+        """Return the head of a model whose score is a sum of parts."""
+        assert isinstance(self.head, LinkHead)
+        return self.head
+
+    @property
+    def edge_types(self) -> Ints:
+        """Return the graph's edge type of each type of link, or -1."""
+        known = self.graph.edge_type_names
+        return np.array([known.index(name) if name in known else -1 for name in self.names], np.int64)
+
+    def hide_links(self, links: Links, fold: Ints, *, reverse: bool) -> None:
+        """Get ready to hide the links of one fold at a time from the graph that nodes are represented from."""
+        walks = Walks(**{name: getattr(self.transitions.setting, name) for name in Walks.__dataclass_fields__})
+        columns = (links.source, links.edge_type, links.target, fold, self.edge_types)
+        self.hidden = HiddenFolds(self.graph, walks, *columns, reverse=reverse)
+
+    def hide(self, fold: int | None, following: int | None = None) -> None:
+        """Represent nodes from the graph without the links of a fold, or from all of it; the `following` fold is made ready."""
+        device = self.log_degree.device
+        if fold is None or self.hidden is None:
+            self.sampler.transitions, self.log_degree = self.transitions, log_degrees(self.graph).to(device)
+            return
+        self.sampler.transitions = self.hidden.table(fold)
+        self.log_degree = log_degrees(self.hidden.graph_without(fold)).to(device)
+        if following is not None:
+            self.hidden.ahead(following)
 
     def forward(
         self,
@@ -74,6 +128,11 @@ class LinkPredictor(Model):
 
         Where the pairs are a part of a batch, the links of the `whole` are hidden.
         """
+        if isinstance(self.head, LinkHead):
+            both = torch.cat([source, target])
+            nodes, place = distinct(both)
+            seen = self.represent(nodes).index_select(0, place)
+            return self.score(seen[: len(source)], seen[len(source) :], edge_type, (source, target))
         both = torch.cat([source, target])
         nodes, place = (both, None) if shapes_are_fixed(both) else distinct(both)  # a node of several pairs is seen once
         neighbourhood = self.sampler(nodes)
@@ -84,10 +143,49 @@ class LinkPredictor(Model):
         representations = representations if place is None else representations.index_select(0, place)
         return self.score(representations[: len(source)], representations[len(source) :], edge_type)
 
-    def score(self, source: Tensor, target: Tensor, edge_type: Tensor) -> Tensor:
-        """Return (B,) logits of the types asked for, from (B, K·F'') representations."""
+    def represent(
+        self, target: Tensor, *, draw: Tensor | None = None, mode: Mode | None = None, first_node: Tensor | None = None
+    ) -> Tensor:
+        """Return what links of (B,) nodes are scored by: (B, K·F'') representations, or what the parts of the score need."""
+        if not isinstance(self.head, LinkHead):
+            return super().represent(target, draw=draw, mode=mode, first_node=first_node)
+        return self.head.joined(self.head.node_vectors(target, self._encoded_if_needed(target, draw, mode)), target)
+
+    def _encoded_if_needed(self, nodes: Tensor, draw: Tensor | None = None, mode: Mode | None = None) -> Tensor | None:
+        """Encode nodes, if what their neighbourhoods say is a part of the score."""
+        return super().represent(nodes, draw=draw, mode=mode) if "neighbourhood" in self.parts else None
+
+    def score(self, source: Tensor, target: Tensor, edge_type: Tensor, nodes: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """Return (B,) logits of the types asked for, from what `represent` returns; `nodes` are the sources and targets."""
+        if isinstance(self.head, LinkHead):
+            return self.head.together(self.part_scores(source, target, edge_type, nodes), edge_type)
         logits: Tensor = self.head(source, target)  # (B, num_types)
         return logits.gather(1, edge_type[:, None]).squeeze(1)
+
+    def part_scores(self, source: Tensor, target: Tensor, edge_type: Tensor, nodes: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Return (parts, B) scores of links by each part, from what `represent` returns."""
+        assert isinstance(self.head, LinkHead) and nodes is not None
+        rows = self.path_rows(nodes[0]) if "paths" in self.parts else None
+        return self.head.pair_scores(*nodes, edge_type, self.head.split(source), self.head.split(target), rows)
+
+    def candidate_scores(
+        self, query: Tensor, edge_type: Tensor, own: Tensor, candidates: Tensor, slot: Tensor, *, backward: bool
+    ) -> list[Tensor]:
+        """Return (B, C) scores by each part of candidates as targets of links from the queries; as their sources if `backward`.
+
+        `own` and `candidates` are what `represent` returns for both; `slot` is the place of each node among the candidates,
+        or -1.
+        """
+        assert isinstance(self.head, LinkHead)
+        rows = self.path_rows(query) if "paths" in self.parts else None
+        vectors = self.head.split(own), self.head.split(candidates)
+        return self.head.candidate_scores(query, edge_type, *vectors, rows, slot, len(candidates), backward=backward)
+
+    def path_rows(self, nodes: Tensor) -> PathRows:
+        """Return the typed paths that lead from nodes."""
+        _, table, positions = self.sampler.located(nodes)
+        columns = (table.indptr, table.node, table.path, table.probability, table.num_levels)
+        return PathRows(positions, *columns, self.log_degree)
 
     def _links(self, source: Tensor, edge_type: Tensor, target: Tensor, label: Tensor, **_: Tensor) -> Tensor:
         return torch.where(label > 0, self._numbered(source, target, edge_type), -1)
@@ -110,111 +208,10 @@ class LinkPredictor(Model):
 
 def asked_of_path(dataset: Dataset) -> Ints:
     """Return the type of link that each path of one step is, forwards or backwards; -1 for none and for all longer paths."""
-    graph, asked = dataset.graph, [_asked(name, dataset) for name in dataset.graph.edge_type_names]
+    graph, asked = dataset.graph, [link_type_of(name, dataset) for name in dataset.graph.edge_type_names]
     backwards = [asked[inverse] if inverse != NO_INVERSE else NO_INVERSE for inverse in graph.inverse_of]
     return np.array([-1, *(max(pair) for pair in zip(asked, backwards, strict=True)), -1])
 
 
-def _check_measurable(dataset: Dataset, split: str) -> None:
-    pairs = dataset.splits[split]
-    links, others = (np.unique(pairs.edge_type[pairs.label == label]) for label in (1, 0))
-    if not np.intersect1d(links, others).size:
-        raise GatasError(
-            f"{dataset.name}: no type in the split {split!r} has both positives and negatives, so nothing can be "
-            "measured there. Add pairs with label 0, or leave the split out."
-        )
-
-
-def _asked(name: str, dataset: Dataset) -> int:
+def link_type_of(name: str, dataset: Dataset) -> int:
     return dataset.names.index(name) if name in dataset.names else -1
-
-
-class LinkTask:
-    """Batches, loss and metrics of link prediction. Where the training split has positives only, negatives are drawn."""
-
-    metric = "roc_auc"
-
-    def __init__(self, dataset: Dataset, batch_size: int, *, negatives: Negatives = "each epoch") -> None:
-        if not isinstance(dataset.targets, LinkTargets):
-            raise GatasError(f"{dataset.name} is for {dataset.task}; a LinkPredictor needs splits of Pairs.")
-        self.dataset, self.targets, self.splits = dataset, dataset.targets, dataset.targets.splits
-        self.batch_size, self.negatives = batch_size, negatives
-        for name in set(self.splits) - {"train"}:
-            _check_measurable(dataset, name)
-        self.known = self._known_links()
-        self.gatne_kinds = [dataset.names.index(name) for name in GATNE_TYPES.get(dataset.name, dataset.names)]
-
-    def _known_links(self) -> Ints:
-        """Collect training links and the graph's edges, which have both directions where it is undirected."""
-        train, graph = self.splits["train"], self.dataset.graph
-        asked = np.array([_asked(name, self.dataset) for name in graph.edge_type_names], np.int64)
-        kind = asked[graph.edge_type]
-        edges = pair_keys(graph.source, kind, graph.neighbour, graph.num_nodes)[kind >= 0]
-        links = pair_keys(train.source, train.edge_type, train.target, graph.num_nodes)[train.label == 1]
-        return np.union1d(links, edges)
-
-    def to(self, device: torch.device) -> "LinkTask":
-        self.device = device
-        return self
-
-    def epoch(self, seed: int, number: int) -> Batches:
-        """Shuffle the training pairs, with as many negatives as there are positives."""
-        pairs = self.splits["train"]
-        columns = {name: getattr(pairs, name) for name in ("source", "edge_type", "target", "label")}
-        if pairs.label.all():
-            drawn = self.drawn_negatives(generator_of(seed, 1, 0 if self.negatives == "once" else number))
-            columns = {name: np.concatenate([column, drawn[name]]) for name, column in columns.items()}
-        order = generator_of(seed, 0, number).permutation(len(columns["label"]))
-        return fill(cut(order, self.batch_size), {**columns, "label": columns["label"].astype(np.float32)})
-
-    def drawn_negatives(self, generator: np.random.Generator) -> dict[str, Ints]:
-        """Draw a negative for every training link: a random pair of the same type that is no known link."""
-        edge_type = self.splits["train"].edge_type
-        source, target = draw_pairs(edge_type, self.known, self.dataset.graph.num_nodes, generator, self.targets.ends)
-        return {"source": source, "edge_type": edge_type, "target": target, "label": np.zeros(len(source), np.int8)}
-
-    def nodes_of(self, split: str) -> Ints:
-        """Return the nodes that a split's pairs are of, each once."""
-        pairs: Pairs = self.splits[split]
-        return np.union1d(pairs.source, pairs.target)
-
-    def pairs_of(self, split: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Return sources and targets as positions among `nodes_of`, and the types asked for."""
-        pairs, nodes = self.splits[split], self.nodes_of(split)
-        columns = (np.searchsorted(nodes, pairs.source), np.searchsorted(nodes, pairs.target), np.array(pairs.edge_type))
-        source, target, edge_type = (torch.from_numpy(column) for column in columns)
-        return source, target, edge_type
-
-    def split(self, name: str, batch_size: int) -> Batches:
-        """Return the nodes of a split in batches; each is represented once, however many pairs it is in."""
-        return fill(cut(self.nodes_of(name), batch_size), {"target": None})
-
-    def objective(self, model: Learnable, weight: Tensor, *, whole: Mapping[str, Tensor], **given: Tensor) -> Tensor:
-        """Return what a step makes smaller: these pairs' part of the mean over the `whole` batch, which processes may share."""
-        shared = {} if whole["weight"] is weight else {"whole": whole}
-        return self.loss(model(**given, **shared).float(), given["label"], weight, whole["weight"])
-
-    def loss(self, logits: Tensor, label: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
-        """Return the mean over a batch's pairs, each of its own type; or their part of it where `whole` has more weights."""
-        losses = F.binary_cross_entropy_with_logits(logits, label, reduction="none")
-        return (losses * weight).sum() / (weight if whole is None else whole).sum()
-
-    def mean_logits(self, logits: Tensor) -> Tensor:
-        """Return logits of the mean probability over draws, (R, …)."""
-        return logits[0] if len(logits) == 1 else mean_logit(logits)
-
-    def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
-        """Return loss and metric of M models, from (M, n) logits of the split's pairs."""
-        measured = [self.measure(own, split) for own in logits]
-        return {name: torch.tensor([one[name] for one in measured]) for name in ("loss", "roc_auc")}
-
-    def measure(self, logits: Tensor, split: str) -> dict[str, Any]:
-        """Return loss, the paper's metrics, and GATNE's under a name of their own."""
-        pairs = self.splits[split]
-        scores, truth = logits.float().cpu(), torch.from_numpy(np.array(pairs.label, np.float32))
-        given = (scores.numpy(), np.asarray(pairs.label), np.asarray(pairs.edge_type))
-        return {
-            "loss": float(F.binary_cross_entropy_with_logits(scores, truth)),
-            **paper_protocol(*given, self.dataset.names),
-            "gatne": gatne_protocol(*given, self.gatne_kinds),
-        }

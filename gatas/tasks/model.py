@@ -105,7 +105,7 @@ class Model(Learnable):
 
     def _transitions(self, dataset: Dataset, steps: int) -> TransitionSource:
         """Build a table in memory; for a store, open the one that it names, or make rows for each batch ahead of it."""
-        names = ("max_candidates", "max_degree")
+        names = ("max_candidates", "max_degree", "revisits")
         settings: Any = {"kind": self.config.transition_kind, **{name: getattr(self.config, name) for name in names}}
         if not dataset.mapped:
             return Transitions.build(dataset.graph, steps, **settings)

@@ -105,11 +105,16 @@ class LinkRanking:
         self.sources = Queries.targets_of(asked.reversed(), known.reversed())
 
     @classmethod
-    def of_split(cls, dataset: Dataset, split: str) -> "LinkRanking":
-        """Rank the positives of a split among nodes of the types that known links have at that end, if nodes have types."""
+    def of_split(cls, dataset: Dataset, split: str, count: int | None = None) -> "LinkRanking":
+        """Rank the positives of a split, or `count` of them that are drawn, among all nodes that may stand at their ends.
+
+        Where nodes have types, these are the nodes of the types that known links have there.
+        """
         if split not in dataset.link_targets.splits:
             raise GatasError(f"{dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}.")
         asked = _positives(dataset, split)
+        if count is not None and len(asked) > count:
+            asked = asked.take(np.sort(np.random.default_rng(0).permutation(len(asked))[:count]))
         if not len(asked):
             raise GatasError(f"{dataset.name}: the split {split!r} has no positives, so there is nothing to rank.")
         known, node_type = known_links(dataset), dataset.nodes.node_type

@@ -27,6 +27,11 @@ class ModelSettings(TypedDict, total=False):
     hidden_sizes: tuple[int, ...]
     pair_hidden_size: int
     pair_products: bool
+    link_score: tuple[Literal["pair", "vectors", "neighbourhood", "paths"], ...]
+    decoder: Literal["complex", "distmult", "bilinear"]
+    vector_size: int
+    path_factors: int
+    revisits: bool
     exclude_targets: bool
     late_decay: bool
     positions_from_neighbour: bool

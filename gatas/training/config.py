@@ -34,7 +34,24 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     momentum_decay: float = Field(0.004, ge=0, description="of NAdam's momentum; a large one holds it at 0.9")
     max_norm: float | None = Field(5.0, gt=0, description="gradients are clipped at this norm; null: not at all")
     l2: float = Field(0.0, ge=0, description="λ: weight of half the squared norm of all weights but q and relations")
-    negatives: Literal["once", "each epoch"] = Field("each epoch", description="when negatives are re-sampled")
+    loss: Literal["binary", "list"] = Field(
+        "binary", description="of links: each pair is a link or none; or its ends among many nodes, by softmax"
+    )
+    negatives: Literal["once", "each epoch"] = Field("each epoch", description="binary: when negatives are re-sampled")
+    negative_types: Literal["as links", "all alike"] = Field(
+        "as links", description="binary: types of negatives are as frequent as those of links, or all are"
+    )
+    num_negatives: int = Field(
+        1000, ge=1, description="list: nodes drawn for each batch, beside the ends of its own links; all, where there are few"
+    )
+    negatives_by: Literal["uniform", "degree"] = Field("uniform", description="list: how these nodes are drawn")
+    hidden_folds: int = Field(
+        0,
+        ge=0,
+        description="parts that training links are dealt into; each is absent from the graph while it is asked for; 0: only "
+        "the neighbours that links lead to in one step are hidden",
+    )
+    n3: float = Field(0.0, ge=0, description="list: weight of the cubed vectors that links are scored by")
     consistency: float = Field(0.0, ge=0, description="weight of agreement between draws, on nodes without labels too; 0: none")
     consistency_draws: int = Field(2, ge=2, description="how often each node of a step is then looked at")
     consistency_nodes: int = Field(500, ge=0, description="how many nodes without labels a step then holds")

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 from torch import Tensor
 
+from gatas.tasks.batches import SHARED
+
 T = TypeVar("T")
 
 
@@ -28,8 +30,8 @@ class Group:
         if self.size == 1:
             return batch
         if self.rank < len(batch["weight"]):
-            return {name: column[self.rank :: self.size] for name, column in batch.items()}
-        own = {name: column[:1] for name, column in batch.items()}
+            return {name: column if name in SHARED else column[self.rank :: self.size] for name, column in batch.items()}
+        own = {name: column if name in SHARED else column[:1] for name, column in batch.items()}
         return {**own, "weight": own["weight"] * 0}
 
     def numbers(self, count: int) -> list[int]:

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from gatas.errors import ConfigError
 from gatas.tasks import LinkTask, NodeTask
-from gatas.tasks.batches import Batches
+from gatas.tasks.batches import SHARED, Batches
 from gatas.tasks.learnable import Learnable
+from gatas.tasks.ranking import Ranks
 from gatas.training.config import TrainingConfig
 from gatas.training.group import ALONE, Group
 from gatas.training.nadam import NAdam
@@ -19,6 +20,8 @@ Batch = dict[str, Tensor]
 Work = Callable[[Any, Batch], Tensor]  # of one model
 PAIRS = 16_384
 """Pairs that are scored at once in an evaluation."""
+RANKED_LINKS = 2000
+"""Validation links that are ranked after an epoch, at most; test links are all ranked."""
 MOST_EMBEDDINGS = 1_000_000
 """Up to so many, every step changes all of them unless told otherwise."""
 
@@ -57,10 +60,14 @@ class Learner:
         )
         self.best = self.optimiser.values.clone()
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
-        captures = device.type == "cuda" and self.model.captures and not sparse  # rows are counted by the host
+        whole = not (isinstance(task, LinkTask) and (task.lists or task.hidden_folds))  # else tables change between batches
+        captures = device.type == "cuda" and self.model.captures and whole and not sparse  # rows are counted by the host
         changed = [*self.counters.values(), self.optimiser.values, *self.optimiser.moments]
         self.training = Loop(self._step, captures, changed, self.model.look_ahead)
         self.splits: dict[str, Split] = {}
+        self.ranks: dict[str, list[Ranks | None]] = {}
+        if isinstance(task, LinkTask):
+            task.hide_from(model)
 
     @classmethod
     def of(
@@ -116,7 +123,26 @@ class Learner:
     def train(self, batches: Batches, first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
         """Take a step for each batch from the `first` on, unless asked to stop; return their (num_batches, M) losses."""
         self.model.train()
-        return self.group.all_reduce_sum(self.training(self._on_device(batches), batches.sizes, first, stop))
+        try:
+            losses = self.training(self._on_device(batches), batches.sizes, first, stop, self._hiding(batches))
+        finally:
+            if batches.fold is not None:
+                self.model.hide(None)
+        return self.group.all_reduce_sum(losses)
+
+    def _hiding(self, batches: Batches) -> Callable[[int], None]:
+        """Return what is to be done before a batch: its fold of links is hidden, if it is not yet, and the next made ready."""
+        folds, hidden = batches.fold, -1
+
+        def enter(number: int) -> None:
+            nonlocal hidden
+            if folds is None or folds[number] == hidden:
+                return
+            hidden = int(folds[number])
+            later = folds[number:][folds[number:] != hidden]
+            self.model.hide(hidden, int(later[0]) if len(later) else None)
+
+        return enter
 
     def _step(self, batch: Batch) -> Tensor:
         self.optimiser.zero_grad()
@@ -134,6 +160,7 @@ class Learner:
         """Return (M, n, …) logits for a split: of nodes in ascending order, of pairs as they come."""
         self.model.eval()
         draws = range(self.config.evaluation_draws if self.config.evaluation_mode == "sample" else 1)
+        self.ranks.pop(split, None)
         return self.task.mean_logits(torch.stack([self._predicted(split, -1 - draw) for draw in draws]))
 
     def _predicted(self, split: str, draw: int) -> Tensor:
@@ -169,10 +196,14 @@ class Learner:
         """Return (M, n) logits of a split's pairs, from representations of its nodes."""
         assert isinstance(self.task, LinkTask)
         source, target, edge_type = (column.to(self.device) for column in self.task.pairs_of(split))
+        if self.task.lists:
+            self._combine(representations[0], split)
+        nodes = torch.from_numpy(self.task.nodes_of(split)).to(self.device)
 
         def work(model: Any, batch: Batch) -> Tensor:
-            own = batch["representations"]
-            logits: Tensor = model.score(own[batch["source"]], own[batch["target"]], batch["edge_type"])
+            own, ends = batch["representations"], (batch["source"], batch["target"])
+            named = {"nodes": tuple(nodes[end] for end in ends)} if self.task.lists else {}
+            logits: Tensor = model.score(own[ends[0]], own[ends[1]], batch["edge_type"], **named)
             return logits
 
         dims = {"representations": 0, "source": None, "target": None, "edge_type": None}
@@ -185,6 +216,15 @@ class Learner:
             parts.append(self._call(work, {"representations": own, **asked}, dims))
         found = self.group.gathered(_wide(_even(parts), len(all_rows[0])), len(all_rows))  # (parts, M, PAIRS)
         return found.transpose(0, 1).flatten(1)[:, : len(source)].float()
+
+    def _combine(self, representations: Tensor, split: str) -> None:
+        """Fit what the parts of a score count, to validation links, and rank the links of a split by their sum."""
+        assert isinstance(self.task, LinkTask)
+        if split == "valid":
+            self.task.combine(self.model, representations)
+        if split not in self.ranks:
+            count = RANKED_LINKS if split == "valid" else None
+            self.ranks[split] = [self.task.rank(self.model, representations, split, count)]
 
     def _call(self, work: Any, batch: Batch, dims: Any) -> Tensor:
         """Do `work` with each model, (M, …); `dims` says which columns of the batch are the models' own."""
@@ -256,17 +296,28 @@ class Loop:
         self.graph: Any = None
         self.columns: Batch = {}
 
-    def __call__(self, columns: Batch, sizes: list[int], first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
-        """Return (num_batches, …) of what `work` returns, up to where it was stopped."""
+    def __call__(
+        self,
+        columns: Batch,
+        sizes: list[int],
+        first: int = 0,
+        stop: Callable[[], bool] = lambda: False,
+        enter: Callable[[int], None] = lambda number: None,
+    ) -> Tensor:
+        """Return (num_batches, …) of what `work` returns, up to where it was stopped; `enter` is told each batch's number."""
         if self.captures:
             return self._replayed(columns, first, stop)
         results = []
-        batches = [{name: column[k, ..., : sizes[k]] for name, column in columns.items()} for k in range(len(sizes))]
+        batches = [
+            {name: column[k] if name in SHARED else column[k, ..., : sizes[k]] for name, column in columns.items()}
+            for k in range(len(sizes))
+        ]
         for batch in batches[first : first + 1]:
             self.ahead(batch)
         for number in range(first, len(sizes)):
             if number + 1 < len(sizes):
                 self.ahead(batches[number + 1])
+            enter(number)
             results.append(self.work(batches[number]))
             if stop():
                 break

@@ -12,10 +12,11 @@ import torch
 
 from gatas.datasets import Dataset, LinkTargets
 from gatas.errors import ConfigError, GatasError, TrainingError
-from gatas.tasks import LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
+from gatas.tasks import LinkListTask, LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
+from gatas.tasks.link_list_task import check_lists
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, TrainingConfig
 from gatas.training.folder import write_run
@@ -49,6 +50,8 @@ def fit_models(
 ) -> list[TrainedRun]:
     """Train models of one shape as they are, one for each seed, in one program. Those that a `limit` ends say so: `cut`."""
     seeds = list(seeds)
+    if config.training.loss == "list" and isinstance(models[0], LinkPredictor):
+        check_lists(models[0])
     learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, report, limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
@@ -83,11 +86,19 @@ def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
     if missing:
         raise TrainingError(f"{dataset.name} has no split 'train'; expected what to learn from under that name.")
     if isinstance(dataset.targets, LinkTargets):
-        return LinkTask(dataset, config.batch_size, negatives=config.negatives)
+        return make_link_task(dataset, config)
     consistency = None
     if config.consistency:
         consistency = Consistency(config.consistency, config.consistency_draws, config.consistency_nodes, config.temperature)
     return NodeTask(dataset, config.batch_size, by_graph=config.by_graph, consistency=consistency)
+
+
+def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
+    if config.loss == "list":
+        names = ("num_negatives", "negatives_by", "hidden_folds", "n3")
+        return LinkListTask(dataset, config.batch_size, **{name: getattr(config, name) for name in names})
+    names = ("negatives", "negative_types", "hidden_folds")
+    return LinkTask(dataset, config.batch_size, **{name: getattr(config, name) for name in names})
 
 
 def chosen_device(name: str) -> torch.device:
@@ -220,7 +231,9 @@ class Session:
     def validate(self, epoch: int) -> Entry:
         if not self.validates:
             return {}
-        measured = self.task.monitor(self.program.predict("valid"), "valid")
+        logits = self.program.predict("valid")
+        ranked = {"ranks": self.program.ranks["valid"]} if self.program.ranks.get("valid") else {}
+        measured = self.task.monitor(logits, "valid", **ranked)
         columns = self.group.broadcast({f"valid_{name}": values.tolist() for name, values in measured.items()})
         scores: list[tuple[float, ...]] = [(-loss,) for loss in columns["valid_loss"]]
         if self.config.monitor != "loss":  # of equal ones the smaller loss
@@ -262,8 +275,11 @@ class Session:
                 own["cut"] = self.cut
         for split in ("valid", "test"):
             if split in self.task.splits:
-                for own, logits in zip(found, self.learner.predict(split), strict=True):
-                    own[split] = self.task.measure(logits, split)
+                logits = self.learner.predict(split)
+                ranks = self.learner.ranks.get(split, [None] * len(found))
+                for own, of_pairs, of_links in zip(found, logits, ranks, strict=True):
+                    ranked = {} if of_links is None else {"ranks": of_links}
+                    own[split] = self.task.measure(of_pairs, split, **ranked)
         return self.group.broadcast(found)
 
 

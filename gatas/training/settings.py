@@ -15,7 +15,13 @@ class TrainingSettings(TypedDict, total=False):
     momentum_decay: float
     max_norm: float | None
     l2: float
+    loss: Literal["binary", "list"]
     negatives: Literal["once", "each epoch"]
+    negative_types: Literal["as links", "all alike"]
+    num_negatives: int
+    negatives_by: Literal["uniform", "degree"]
+    hidden_folds: int
+    n3: float
     consistency: float
     consistency_draws: int
     consistency_nodes: int

@@ -9,29 +9,13 @@ import torch
 from torch import nn
 
 from gatas.datasets import Dataset
-from gatas.datasets.config import LinkTableData
 from gatas.errors import TrainingError
 from gatas.experiments.baselines.links.scores import ScorePairs, pair_scores
-from gatas.graph.columns import ColumnNames
-from gatas.graph.tables import numbers_of, read_checked
 from gatas.tasks import LinkTask
 from gatas.tasks.ranking import LinkRanking, LinkScorer, ranking_metrics
 from gatas.training.limit import Limit
 from gatas.training.progress import Entry
 from gatas.training.stopping import EarlyStopping
-
-
-def is_ranked(dataset: Dataset) -> bool:
-    """Whether links are ranked among all nodes: where the data came without negatives, as a knowledge graph's does.
-
-    Benchmarks by name have negatives of their own. Tables have them where a file of pairs says so in its column `label`.
-    """
-    origin = dataset.origin
-    if not isinstance(origin, LinkTableData):
-        return False
-    files = [path for path in (origin.pairs.valid, origin.pairs.test) if path is not None and path.is_file()]
-    tables = [read_checked(path, ColumnNames.of_settings(origin.pair_columns)) for path in files]
-    return all(numbers_of(one, "label", one.columns["label"]).all() for one in tables if "label" in one.columns)
 
 
 class Validation:
@@ -41,7 +25,7 @@ class Validation:
         if "valid" not in dataset.splits:
             raise TrainingError(f"{dataset.name} has no split 'valid'; expected pairs to stop a training by under that name.")
         self.dataset, self.device = dataset, device
-        self.ranking = LinkRanking.of_split(dataset, "valid") if is_ranked(dataset) else None
+        self.ranking = LinkRanking.of_split(dataset, "valid") if dataset.link_targets.ranked else None
         self.task = LinkTask(dataset, 1)
 
     @property

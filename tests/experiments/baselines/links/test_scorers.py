@@ -8,7 +8,6 @@ import torch
 from gatas.experiments.baselines.links import fit_link_peer
 from gatas.experiments.baselines.links.encoders import BlockRGCNEncoder, GCNEncoder, RGCNEncoder
 from gatas.experiments.baselines.links.scorers import DecoderScorer, PairScorer, scorer_of
-from gatas.experiments.baselines.links.validation import is_ranked
 from gatas.tasks import LinkPredictor
 from gatas.tasks.ranking import LinkRanking, ranking_metrics
 from tests.experiments.baselines.links.toys import NUM_NODES, clubs, family
@@ -67,5 +66,5 @@ def test_encoders_of_ranked_data_are_stopped_by_mrr_and_learn(name):
 
 
 def test_links_are_ranked_where_data_came_without_negatives(tmp_path):
-    assert is_ranked(family()) and not is_ranked(clubs())
-    assert is_ranked(family(folder=tmp_path)) and not is_ranked(family(folder=tmp_path, negatives=True))
+    assert family().link_targets.ranked and not clubs().link_targets.ranked
+    assert family(folder=tmp_path).link_targets.ranked and not family(folder=tmp_path, negatives=True).link_targets.ranked

@@ -1,0 +1,227 @@
+"""`LinkListTask`: links learned by finding either end among many nodes, each part of the score by itself."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from gatas.datasets import Dataset
+from gatas.datasets.permitted_ends import PermittedEnds
+from gatas.errors import ConfigError
+from gatas.graph.inputs import Ints
+from gatas.ops.mark_known import mark_known
+from gatas.tasks.batches import Batches, generator_of
+from gatas.tasks.learnable import Learnable
+from gatas.tasks.link_lists import list_batches
+from gatas.tasks.link_scorer import PartsScorer
+from gatas.tasks.link_task import LinkTask
+from gatas.tasks.links import LinkPredictor
+from gatas.tasks.part_weights import Examples, fit_bias, fit_part_weights
+from gatas.tasks.ranking import LinkRanking, Ranks, known_links
+
+FITTED_LINKS, FITTED_NODES = 1000, 4096
+"""Validation links, and nodes that they are told apart from, that the weights of parts are fitted to."""
+
+
+class LinkListTask(LinkTask):
+    """Batches, loss and metrics of link prediction by lists: the true end of a link among many nodes, by softmax.
+
+    Args:
+        dataset: Data with training links.
+        batch_size: Links in a batch.
+        num_negatives: Nodes drawn for each batch, beside the ends of its links.
+        negatives_by: Whether nodes are drawn alike, or half of them by their degree.
+        hidden_folds: Parts that links are dealt into, each hidden from the graph while it is asked for; 0: nothing is.
+        n3: Weight of the cubed vectors that links are scored by.
+    """
+
+    lists = True
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int,
+        *,
+        num_negatives: int = 1000,
+        negatives_by: Literal["uniform", "degree"] = "uniform",
+        hidden_folds: int = 0,
+        n3: float = 0.0,
+    ) -> None:
+        super().__init__(dataset, batch_size, hidden_folds=hidden_folds)
+        self.num_negatives, self.negatives_by, self.n3 = num_negatives, negatives_by, n3
+        self.num_nodes, self.num_types = dataset.graph.num_nodes, len(dataset.names)
+
+    @property
+    def metric(self) -> str:
+        return "mrr" if self.targets.ranked else "roc_auc"
+
+    def to(self, device: torch.device) -> "LinkListTask":
+        super().to(device)
+        self.known_ends = [self._known_ends(backward).to(device) for backward in (False, True)]
+        self.permitted = self._permitted()
+        return self
+
+    def epoch(self, seed: int, number: int) -> Batches:
+        """Shuffle the training links, fold by fold, with nodes to tell their ends from."""
+        chances = None
+        if self.negatives_by == "degree":
+            chances = np.cumsum(np.diff(self.dataset.graph.indptr).astype(np.float64))
+        sizes = (self.batch_size, self.num_negatives)
+        order = self.fold_order(number)
+        return list_batches(self.links, self.folds, order, *sizes, chances, self.num_nodes, generator_of(seed, 0, number))
+
+    def objective(self, model: Learnable, weight: Tensor, *, whole: Mapping[str, Tensor], **given: Tensor) -> Tensor:
+        """Return what a step makes smaller: these links' part of the mean over the `whole` batch."""
+        assert isinstance(model, LinkPredictor)
+        return (self.losses(model, **given) * weight).sum() / whole["weight"].sum()
+
+    def losses(
+        self,
+        model: LinkPredictor,
+        source: Tensor,
+        edge_type: Tensor,
+        target: Tensor,
+        source_slot: Tensor,
+        target_slot: Tensor,
+        candidates: Tensor,
+    ) -> Tensor:
+        """Return (B,) how far each part is from finding each end of the links, added up."""
+        nodes = model.represent(candidates)
+        slot = torch.full((self.num_nodes,), -1, dtype=torch.int32, device=nodes.device)
+        slot[candidates] = torch.arange(len(candidates), dtype=torch.int32, device=nodes.device)
+        sides = ((source, source_slot, target_slot, False), (target, target_slot, source_slot, True))
+        total = torch.zeros(len(source), device=nodes.device)
+        for query, own, answer, backward in sides:
+            scores = model.candidate_scores(query, edge_type, nodes[own], nodes, slot, backward=backward)
+            hidden = self._others(edge_type, query, slot, answer, len(candidates), backward)
+            permitted = self._may_answer(edge_type, candidates, answer, backward)
+            for part, table in zip(model.parts, scores, strict=True):
+                left = table if permitted is None else table.masked_fill(~permitted, -torch.inf)
+                left = left.masked_fill(hidden, -torch.inf) if part == "paths" else left
+                total = total + F.cross_entropy(left.float(), answer, reduction="none")
+        if not self.n3:
+            return total
+        head = model.link_head
+        return total + self.n3 * head.cubes(head.split(nodes[source_slot]), head.split(nodes[target_slot]), edge_type)
+
+    def _others(self, edge_type: Tensor, query: Tensor, slot: Tensor, answer: Tensor, count: int, backward: bool) -> Tensor:
+        """(B, C) which candidates are other known answers of a query: its links are in the graph, as no test link is.
+
+        Vectors are told apart from them all the same, which keeps them from learning their own links by heart.
+        """
+        known = self.known_ends[backward]
+        found: Tensor = mark_known(known.starts, known.nodes, edge_type, query, slot, count)
+        return found.scatter(1, answer[:, None], False)
+
+    def _may_answer(self, edge_type: Tensor, candidates: Tensor, answer: Tensor, backward: bool) -> Tensor | None:
+        """(B, C) which candidates are nodes of a type that such links have at that end; None: all are."""
+        if self.permitted is None:
+            return None
+        node_type, ends = self.permitted[0], self.permitted[2 if backward else 1]
+        allowed: Tensor = ends[edge_type].index_select(1, node_type[candidates])
+        return allowed.scatter(1, answer[:, None], True)
+
+    def _permitted(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        node_type = self.dataset.nodes.node_type
+        if node_type is None:
+            return None
+        known = known_links(self.dataset)
+        columns = (known.source, known.kind, known.target, self.num_types, node_type.astype(np.int64))
+        ends = PermittedEnds.seen(*columns)
+        tensors = (torch.tensor(array, device=self.device) for array in (ends.node_type, ends.targets, ends.sources))
+        types, targets, sources = tensors
+        return types, targets, sources
+
+    def _known_ends(self, backward: bool) -> "KnownEnds":
+        first, last = (self.links.target, self.links.source) if backward else (self.links.source, self.links.target)
+        key = np.unique((self.links.edge_type * self.num_nodes + first) * self.num_nodes + last)
+        starts = np.searchsorted(key, np.arange(self.num_types * self.num_nodes + 1) * self.num_nodes)
+        return KnownEnds(torch.from_numpy(starts), torch.from_numpy(key % self.num_nodes))
+
+    def nodes_of(self, split: str) -> Ints:
+        """Return all nodes: links are told apart from any."""
+        return np.arange(self.num_nodes)
+
+    @torch.no_grad()
+    def combine(self, model: Learnable, representations: Tensor) -> None:
+        """Fit what each part counts to validation links, and what makes their sum into log-odds."""
+        assert isinstance(model, LinkPredictor)
+        scorer, head = PartsScorer(model, representations), model.link_head
+        if len(model.parts) > 1:
+            head.part_weights.copy_(fit_part_weights(self._examples(scorer)))
+        pairs = self.splits["valid"]
+        columns = (pairs.source, pairs.target, pairs.edge_type, pairs.label)
+        source, target, edge_type, label = (torch.tensor(column, device=self.device) for column in columns)
+        head.type_bias.zero_()
+        logits = model.score(representations[source], representations[target], edge_type, (source, target))
+        slope, bias = fit_bias(logits, label, edge_type, self.num_types)
+        head.part_weights.mul_(slope.to(self.device))
+        head.type_bias.copy_(bias)
+
+    def _examples(self, scorer: PartsScorer) -> list[Examples]:
+        """Score some validation links by each part, among nodes that are drawn once; other known answers do not count."""
+        links, nodes = self._fitted
+        found = []
+        for backward in (False, True):
+            first, last = ("target", "source") if backward else ("source", "target")
+            query, answer, edge_type = (torch.tensor(links[name], device=self.device) for name in (first, last, "edge_type"))
+            parts = [Examples(self._scores(scorer, *given, nodes, backward), torch.zeros(len(given[0]), dtype=torch.int64))
+                     for given in zip(*(torch.split(column, 100) for column in (query, edge_type, answer)), strict=True)]  # fmt: skip
+            found.append(Examples(torch.cat([one.scores for one in parts], 1), torch.cat([one.answer for one in parts])))
+        return found
+
+    def _scores(
+        self, scorer: PartsScorer, query: Tensor, edge_type: Tensor, answer: Tensor, nodes: Tensor, backward: bool
+    ) -> Tensor:
+        """(parts, Q, 1 + nodes): the true answer's scores, then those of the nodes that it is told apart from."""
+        scores = torch.stack(scorer.parts(query, edge_type, backward=backward))
+        known = self.known_ends[backward]
+        hidden: Tensor = mark_known(known.starts, known.nodes, edge_type, query, scorer.slot, self.num_nodes)
+        permitted = self._may_answer(edge_type, torch.arange(self.num_nodes, device=self.device), answer, backward)
+        hidden = hidden if permitted is None else hidden | ~permitted
+        own = scores.gather(2, answer[None, :, None].expand(len(scores), -1, 1))
+        others = scores.masked_fill(hidden.scatter(1, answer[:, None], True), -torch.inf)[:, :, nodes]
+        return torch.cat([own, others], 2).cpu()
+
+    @cached_property
+    def _fitted(self) -> tuple[dict[str, Ints], Tensor]:
+        """Validation links that weights are fitted to, and nodes that they are told apart from."""
+        generator, pairs = generator_of(0, 3), self.splits["valid"]
+        rows = generator.permutation(np.flatnonzero(pairs.label == 1))[:FITTED_LINKS]
+        nodes = generator.permutation(self.num_nodes)[:FITTED_NODES]
+        links = {name: getattr(pairs, name)[rows] for name in ("source", "edge_type", "target")}
+        return links, torch.tensor(np.sort(nodes), device=self.device)
+
+    def rank(self, model: Learnable, representations: Tensor, split: str, count: int | None = None) -> Ranks | None:
+        if not self.targets.ranked:
+            return None
+        assert isinstance(model, LinkPredictor)
+        ranking = self._rankings.setdefault((split, count), LinkRanking.of_split(self.dataset, split, count))
+        return ranking.ranks(PartsScorer(model, representations), device=self.device)
+
+    @cached_property
+    def _rankings(self) -> dict[Any, LinkRanking]:
+        return {}
+
+
+class KnownEnds:
+    """Where known links of each type lead from each node: (T · N + 1,) starts among nodes."""
+
+    def __init__(self, starts: Tensor, nodes: Tensor) -> None:
+        self.starts, self.nodes = starts, nodes
+
+    def to(self, device: torch.device) -> "KnownEnds":
+        return KnownEnds(self.starts.to(device), self.nodes.to(device))
+
+
+def check_lists(model: LinkPredictor) -> None:
+    """Refuse a model that cannot score many nodes at once."""
+    if not model.parts:
+        raise ConfigError(
+            "training.loss is list, but model.link_score is pair, which scores one pair at a time. Set link_score to vectors, "
+            "neighbourhood and paths, or loss to binary."
+        )

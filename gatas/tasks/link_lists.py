@@ -1,0 +1,88 @@
+"""Batches for the loss over lists: links, and the nodes among which their ends are to be found."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatas.graph.inputs import Ints
+from gatas.tasks.batches import Batches
+
+
+@dataclass(frozen=True)
+class Links:
+    """Typed links by node index."""
+
+    source: Ints
+    edge_type: Ints
+    target: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def list_batches(
+    links: Links,
+    folds: Ints,
+    fold_order: Ints,
+    batch_size: int,
+    num_candidates: int,
+    chances: NDArray[np.float64] | None,
+    num_nodes: int,
+    generator: np.random.Generator,
+) -> Batches:
+    """Cut links into batches of one fold each, in the order of folds that is given, each with its candidates.
+
+    Candidates are the ends of the batch's own links and nodes that are drawn, ascending, each once: all nodes, where these are
+    no more than `num_candidates`. Every batch has equally many. `chances` are those of nodes to be drawn; None: all alike.
+    """
+    rows = [part for fold in fold_order for part in _cut(folds, fold, batch_size, generator)]
+    width = min(batch_size, len(links))
+    count = min(num_nodes, num_candidates + 2 * width)
+    columns: dict[str, list[NDArray[np.generic]]] = {}
+    for own in rows:
+        full = np.resize(own, width)  # what fills up a short batch has weight 0
+        source, target = links.source[full], links.target[full]
+        candidates = _candidates(np.union1d(source, target), count, chances, num_nodes, generator)
+        found = {
+            "source": source,
+            "edge_type": links.edge_type[full],
+            "target": target,
+            "source_slot": np.searchsorted(candidates, source),
+            "target_slot": np.searchsorted(candidates, target),
+            "candidates": candidates,
+            "weight": (np.arange(width) < len(own)).astype(np.float32),
+        }
+        for name, column in found.items():
+            columns.setdefault(name, []).append(column)
+    stacked = {name: np.stack(parts) for name, parts in columns.items()}
+    return Batches(stacked, np.empty(0, np.int64), np.array([folds[own[0]] for own in rows]))
+
+
+def _cut(folds: Ints, fold: int, batch_size: int, generator: np.random.Generator) -> list[Ints]:
+    own = generator.permutation(np.flatnonzero(folds == fold))
+    return [own[first : first + batch_size] for first in range(0, len(own), batch_size)]
+
+
+def _candidates(
+    ends: Ints, count: int, chances: NDArray[np.float64] | None, num_nodes: int, generator: np.random.Generator
+) -> Ints:
+    """Draw nodes beside the ends of links until there are `count`, each once."""
+    if count == num_nodes:
+        return np.arange(num_nodes)
+    found = ends
+    while len(found) < count:
+        missing = count - len(found)
+        more = _drawn(2 * missing, chances, num_nodes, generator)
+        new = np.unique(more[~np.isin(more, found)])
+        found = np.concatenate([found, generator.permutation(new)[:missing]])
+    return np.sort(found)
+
+
+def _drawn(count: int, chances: NDArray[np.float64] | None, num_nodes: int, generator: np.random.Generator) -> Ints:
+    """Draw nodes; by `chances` mixed with an equal share for all, so that any number of distinct ones is found."""
+    uniform = generator.integers(num_nodes, size=count)
+    if chances is None:
+        return uniform
+    place = np.searchsorted(chances, generator.random(count) * chances[-1], side="right").clip(max=num_nodes - 1)
+    return np.where(generator.random(count) < 0.5, place, uniform)

@@ -1,0 +1,80 @@
+"""The typed paths that may speak for links: which there are, what they are made of, and their reverses."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gatas.errors import TransitionError
+from gatas.graph import NO_INVERSE, Graph
+from gatas.graph.inputs import Ints
+from gatas.nn.link_head import PathPlaces
+from gatas.nn.path_weights import PathWeights
+from gatas.transitions import Transitions, TransitionSource
+from gatas.transitions.build import inverse_degree
+from gatas.transitions.paths import num_paths, path_of, relation_table
+
+MOST_PATHS = 1 << 26
+"""Path ids that a table of places is made for."""
+
+
+def walks_both_ways(graph: Graph) -> bool:
+    """Whether every edge can be walked back: only then is a path from one node to another a path back as well."""
+    return NO_INVERSE not in tuple(graph.inverse_of)
+
+
+def path_weights(graph: Graph, transitions: TransitionSource, edge_types: Ints, rank: int) -> tuple[PathWeights, PathPlaces]:
+    """Make weights for the paths that a table has, or for all paths where rows are made on demand.
+
+    Args:
+        graph: The graph that paths go through.
+        transitions: Its rows.
+        edge_types: The edge type of each type of link, or -1.
+        rank: Factors of the weights, where these are not a table.
+    """
+    num_relations, num_steps = graph.num_relations, transitions.setting.num_steps
+    count = num_paths(num_relations, num_steps)
+    if count > MOST_PATHS:
+        raise TransitionError(
+            f"{num_relations} relations over {num_steps} steps make {count:,} paths; weights of paths are for {MOST_PATHS:,} at "
+            "most. Use fewer steps, or leave 'paths' out of link_score."
+        )
+    paths = _paths_of(transitions, count, num_relations)
+    relations = relation_table(paths, num_relations, num_steps)  # (P, C)
+    place = np.full(count, -1, np.int32)
+    place[paths] = np.arange(len(paths), dtype=np.int32)
+    reverse = np.full(count, -1, np.int32)
+    turned = reversed_paths(relations, graph)
+    reverse[turned] = place[paths]
+    own = np.array([place[path_of((kind + 1,), num_relations)] if kind >= 0 else -1 for kind in edge_types], np.int64)
+    tensors = (torch.from_numpy(array) for array in (relations, own, place, reverse))
+    of_path, own_path, forward, backward = tensors
+    return PathWeights(of_path, len(edge_types), num_relations, own_path, rank), PathPlaces(forward, backward)
+
+
+def _paths_of(transitions: TransitionSource, count: int, num_relations: int) -> Ints:
+    """Return the ids of paths that occur, ascending, without the self-loop."""
+    if isinstance(transitions, Transitions):
+        occurs = np.zeros(count, np.bool_)
+        for shard in transitions.shards:
+            occurs[shard.path] = True
+        occurs[0] = False
+        return np.flatnonzero(occurs)
+    every = np.arange(1, count)
+    return every[(relation_table(every, num_relations, transitions.setting.num_steps) != 0).all(1)]
+
+
+def reversed_paths(relations: NDArray[np.int64], graph: Graph) -> Ints:
+    """Return the ids of paths walked back: inverse relations in the opposite order."""
+    inverse = np.concatenate([[0], np.asarray(graph.inverse_of, np.int64) + 1])
+    found = np.full(len(relations), -1, np.int64)
+    for step in reversed(range(relations.shape[1])):
+        there = relations[:, step] >= 0
+        longer = (found + 1) * graph.num_relations + inverse[relations[:, step].clip(min=0)]
+        found = np.where(there, longer, found)
+    return found
+
+
+def log_degrees(graph: Graph) -> torch.Tensor:
+    """Return (N,) ln of the total weight of each node's edges; 0 for a node without any."""
+    inverse = inverse_degree(graph, 0, graph.num_nodes)
+    return torch.from_numpy(-np.log(np.where(inverse > 0, inverse, 1.0))).float()

@@ -1,0 +1,64 @@
+"""How much each part of a link's score counts: fitted to validation links, which no part was trained on."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+STEPS = 50
+"""Iterations of L-BFGS at most; a few parameters need a dozen."""
+PRIOR = 1e-2
+"""Weight of the squared distance of parts' weights from 1, and of biases of types from their mean: for few examples."""
+
+
+class Examples(NamedTuple):
+    """Queries with the scores of candidates by each part: (parts, Q, C); -inf where a candidate does not count."""
+
+    scores: Tensor
+    answer: Tensor  # (Q,) the slot of the true candidate
+
+
+def fit_part_weights(several: list[Examples]) -> Tensor:
+    """Return (parts,) weights from 0 on that make the true candidates likeliest, by softmax over the weighted sums."""
+    parts = len(several[0].scores)
+    raw = torch.full((parts,), 0.5413, dtype=torch.float64, requires_grad=True)  # softplus: 1
+    tables = [Examples(one.scores.double().cpu().clamp_min(-1e30), one.answer.cpu()) for one in several]
+
+    def loss() -> Tensor:
+        weights = F.softplus(raw)
+        found = [F.cross_entropy(torch.einsum("p,pqc->qc", weights, one.scores), one.answer) for one in tables]
+        return torch.stack(found).mean() + PRIOR * (weights - 1).square().sum()
+
+    _minimise(raw, loss)
+    return F.softplus(raw).detach()
+
+
+def fit_bias(logits: Tensor, label: Tensor, edge_type: Tensor, num_types: int) -> tuple[Tensor, Tensor]:
+    """Return a slope and (T,) biases that make scores of pairs into log-odds; types with few pairs are near the mean bias."""
+    scores, truth = logits.double().cpu(), label.double().cpu()
+    kinds = edge_type.cpu()
+    values = torch.zeros(num_types + 2, dtype=torch.float64, requires_grad=True)  # ln slope, mean bias, what types have more
+
+    def loss() -> Tensor:
+        bias = values[1] + values[2:]
+        found = F.binary_cross_entropy_with_logits(values[0].exp() * scores + bias[kinds], truth)
+        return found + PRIOR * (values[0].square() + values[2:].square().mean())
+
+    _minimise(values, loss)
+    fitted = values.detach()
+    return fitted[0].exp(), fitted[1] + fitted[2:]
+
+
+@torch.enable_grad()
+def _minimise(values: Tensor, loss: Callable[[], Tensor]) -> None:
+    optimiser = torch.optim.LBFGS([values], max_iter=STEPS, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        result = loss()
+        result.backward()  # type: ignore[no-untyped-call]
+        return result
+
+    optimiser.step(closure)  # type: ignore[no-untyped-call]
