@@ -62,6 +62,16 @@ def test_transitions_are_built_and_shown_with_the_users_ids(gatas, edges, tmp_pa
     assert first == {"step": 0, "neighbour": "ana", "path": ["self"], "probability": 1.0}
 
 
+@pytest.mark.parametrize("engine", [(), ("--engine", "serial")], ids=["build", "job"])
+def test_transitions_with_revisits_meet_neighbours_again(gatas, tmp_path, engine):
+    #   0 ─ 1 ─ 2 ─ 0: from 0, nodes 1 and 2 at step 1 and, over each other, at step 2
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n2,0\n")
+    build = ("transitions", "build", tmp_path / "edges.csv", "--undirected", "--steps", 2, *engine)
+    assert gatas(*build, "--revisits", "--out", tmp_path / "t")[0] == 0
+    _, out, _ = gatas("transitions", "show", tmp_path / "t", 0, "--json")
+    assert [one["step"] for one in json.loads(out)["candidates"]] == [0, 1, 1, 2, 2]
+
+
 def test_candidates_left_out_of_sight_are_counted(gatas, edges, tmp_path):
     gatas("transitions", "build", edges, "--out", tmp_path / "t", "--steps", 1, "--max-candidates", 1)
     _, out, _ = gatas("transitions", "show", tmp_path / "t", "ana")

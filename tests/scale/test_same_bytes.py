@@ -67,6 +67,12 @@ def test_transitions_for_any_number_of_parts(graph, tmp_path, settings):
     assert Transitions.open(tmp_path / "12", verify=True).num_rows == 100
 
 
+def test_jobs_with_and_without_revisits_are_different_jobs(graph):
+    _, stored = graph
+    with_revisits, without = (TransitionsTask(str(stored), 2, revisits=revisits).identity() for revisits in (True, False))
+    assert with_revisits != without and without == TransitionsTask(str(stored), 2).identity()
+
+
 def test_transitions_for_any_engine(graph, engine, tmp_path):
     graph, stored = graph
     Transitions.build(graph, 2).save(tmp_path / "one")
