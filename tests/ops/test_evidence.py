@@ -11,6 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from gatas.ops.evidence import EvidenceInputs, cpu, cuda, path_evidence, path_evidence_torch
+from tests.transitions.test_properties import no_gpu
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PATH_TYPES = (torch.int8, torch.int16, torch.int32, torch.int64)
@@ -251,6 +252,20 @@ def test_logarithms_are_exact_to_the_last_bits(dtype):
     out = torch.empty(2000, dtype=dtype)
     cpu.scale_logs(chances.numpy(), 0, 2000, out.numpy())
     torch.testing.assert_close(out.double(), (chances.double().log() + 6) / 4, rtol=3e-7, atol=3e-7)
+
+
+@no_gpu
+def test_the_operators_can_be_captured():
+    given = leaves(on_device(long_rows(num_paths=40, batch=30)), torch.float32)
+    out = path_evidence(given)
+    expected = [out, *gradients(out, given)]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = path_evidence(given)
+        replayed = [found, *gradients(found, given)]
+    graph.replay()
+    for ours, theirs in zip(replayed, expected, strict=True):
+        assert_near(ours, theirs.cpu())
 
 
 def test_the_operators_keep_their_promises_to_torch():

@@ -78,12 +78,22 @@ def test_triton_computes_what_numba_computes(shape):
 
 @pytest.mark.parametrize("num_paths", [2, 6, 3000])
 def test_a_pair_has_the_score_of_its_slot_among_all_candidates(num_paths):
-    all_slots = long_rows(num_paths=num_paths)
+    all_slots = long_rows(num_paths=num_paths, batch=150)
     given = pairs_of(all_slots._replace(slot=torch.arange(900, dtype=torch.int32), num_slots=900))
     every = path_evidence(all_slots._replace(slot=torch.arange(900, dtype=torch.int32), num_slots=900))
     expected = every.gather(1, given.other[:, None])[:, 0]
+    assert 0 < int(cpu.forward(given)[1].sum()) < 150
     assert_near(pair_evidence(given), expected)
     assert_near(cuda.forward(on_device(given))[0], expected)
+
+
+@given(node=st.integers(-1, 60), path=st.integers(0, 8), first=st.integers(0, 90), seed=st.integers(0, 5))
+def test_galloping_comes_to_the_first_entry_that_is_not_before(node, path, first, seed):
+    rng = np.random.default_rng(seed)
+    keys = np.sort(rng.permutation(7 * 60)[:90]) + 60  # paths 1 to 7
+    nodes, paths = (keys % 60).astype(np.int32), (keys // 60).astype(np.int16)
+    expected = next((n for n in range(first, 90) if (paths[n], nodes[n]) >= (path, node)), 90)
+    assert cpu.seek(nodes, paths, first, 90, path, node) == expected
 
 
 @quick
