@@ -34,6 +34,15 @@ problems = st.fixed_dictionaries(
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_programs():
+    """The interpreter runs programs one after another."""
+    with pytest.MonkeyPatch.context() as patch:
+        if DEVICE == "cpu":
+            patch.setattr(cuda, "PROGRAMS", 30)
+        yield
+
+
 def random_table(rng, num_nodes, num_paths, num_rows, row_size, num_levels, path_type):
     """Rows ascending by (path, node), the self-loop first; an empty one now and then. Levels are cut anywhere."""
     indptr, node, path = [0], list[int](), list[int]()
@@ -230,6 +239,17 @@ def test_terms_that_cancel_or_are_zero_are_still_reached():
         silent = given._replace(weights=torch.full_like(given.weights, value), unreached=torch.ones_like(given.unreached))
         for out, reached in (cpu.forward(silent), cuda.forward(on_device(silent))):
             assert torch.equal(reached.cpu(), exact) and torch.equal(out.cpu() == 1, ~exact)
+
+
+def test_weights_need_not_be_contiguous():
+    given = problem()
+    turned = given._replace(weights=given.weights.transpose(0, 1).contiguous().transpose(0, 1))
+    for ours in (path_evidence(turned), cuda.forward(on_device(turned))[0]):
+        assert_near(ours, path_evidence(given))
+    plain, moved = leaves(given, torch.float32), turned._replace(weights=turned.weights.requires_grad_())
+    moved = moved._replace(unreached=plain.unreached)
+    for ours, theirs in zip(gradients(path_evidence(moved), moved), gradients(path_evidence(plain), plain), strict=True):
+        assert torch.equal(ours, theirs)
 
 
 def test_slots_without_a_node_have_the_score_of_what_is_not_reached():

@@ -107,15 +107,18 @@ def queries_by_type(given: Any, work: NDArray[np.int64]) -> Pieces:
 def summed_by_type(given: Any, pieces: Pieces, work: Any, row_elements: int) -> tuple[Tensor, Tensor]:
     """Let `work` add up gradients, and add what pieces have of types that they share with earlier ones."""
     count = len(pieces.shared)
-    of_weights, of_unreached = torch.zeros_like(given.weights), torch.zeros_like(given.unreached)
-    parts = given.weights.new_zeros(count, *given.weights.shape[1:])  # memory is taken when it is written to
-    part_unreached = given.unreached.new_zeros(count)
-    sums = tuple(tensor.numpy() for tensor in (of_weights, of_unreached, parts, part_unreached))
+    of_weights, of_unreached = (
+        torch.zeros_like(tensor, memory_format=torch.contiguous_format) for tensor in (given.weights, given.unreached)
+    )
+    totals = of_weights.numpy(), of_unreached.numpy()
+    parts = np.zeros((count, *totals[0].shape[1:]), totals[0].dtype)  # numpy takes memory when it is written to
+    part_unreached = np.zeros(count, totals[1].dtype)
+    sums = (*totals, parts, part_unreached)
     threads.run_rows(lambda first, last: work(first, last, sums), count, row_elements * len(pieces.order) // max(count, 1))
     for piece, kind in enumerate(pieces.shared.tolist()):
         if kind >= 0:
-            of_weights[kind] += parts[piece]
-            of_unreached[kind] += part_unreached[piece]
+            totals[0][kind] += parts[piece]
+            totals[1][kind] += part_unreached[piece]
     return of_weights, of_unreached
 
 
