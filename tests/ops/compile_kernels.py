@@ -17,14 +17,21 @@ from gatas.ops.attend_neighbours import TILES_WIDEST, NeighbourInputs
 from gatas.ops.attend_neighbours import cuda as attend_neighbours
 from gatas.ops.dropout import KeepInputs
 from gatas.ops.dropout import cuda as dropout
+from gatas.ops.evidence import EvidenceInputs
+from gatas.ops.evidence import cuda as evidence
+from gatas.ops.mark_known import KnownInputs
+from gatas.ops.mark_known import cuda as mark_known
 from gatas.ops.nadam import Moments, NAdamInputs
 from gatas.ops.nadam import cuda as nadam
 from gatas.ops.normalise import NormaliseInputs
 from gatas.ops.normalise import cuda as normalise
+from gatas.ops.pair_evidence import PairInputs
+from gatas.ops.pair_evidence import cuda as pair_evidence
 from gatas.ops.represent import RepresentInputs
 from gatas.ops.represent import cuda as represent
 
 KINDS = {torch.float32: "fp32", torch.float16: "fp16", torch.int64: "i64", torch.int32: "i32", torch.bool: "i1"}
+KINDS |= {torch.int8: "i8", torch.int16: "i16"}
 OPTIONS = ("num_warps", "num_stages")
 SHARED = 163 * 1024
 """Bytes of shared memory that a block may have on an A100; an H100 has more."""
@@ -49,7 +56,7 @@ def compiled(kernel: Any, grid: tuple[int, ...], *arguments: Any, **settings: An
 
 
 def main(precision: str, drop: bool, width: int) -> None:
-    for operator in (attend, attend_neighbours, dropout, nadam, normalise, represent):
+    for operator in (attend, attend_neighbours, dropout, evidence, mark_known, nadam, normalise, pair_evidence, represent):
         operator.launch = compiled  # type: ignore[attr-defined]
     batch, sample, heads, pairs = 3, 40, 2, 90
     normal = torch.randn
@@ -70,6 +77,8 @@ def main(precision: str, drop: bool, width: int) -> None:
     if not drop:
         return
     compile_layers(pairs, width)
+    for kind in (torch.int8, torch.int16, torch.int64):
+        compile_evidence(kind)
 
 
 def compile_layers(pairs: int, width: int) -> None:
@@ -85,6 +94,19 @@ def compile_layers(pairs: int, width: int) -> None:
     normalise.backward(features, normal(1, pairs, 50))
     flat = normal(1, 5_000)
     nadam.nadam_step(NAdamInputs(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0))
+
+
+def compile_evidence(path_type: torch.dtype) -> None:
+    weights, unreached, reached = torch.randn(2, 5, 3), torch.randn(2), torch.ones(4, 9, dtype=torch.bool)
+    batch, slot = torch.zeros(4, dtype=torch.int64), torch.zeros(9, dtype=torch.int32)
+    table = (torch.zeros(7, dtype=torch.int64), slot, slot.to(path_type), torch.ones(9))
+    given = EvidenceInputs(weights, unreached, batch, batch, batch, slot, slot, torch.zeros(9), *table, 3, 9, True)
+    evidence.forward(given)
+    evidence.backward(given, reached, torch.randn(4, 9))
+    pairs = PairInputs(weights, unreached, batch, batch, batch, batch, slot, torch.zeros(9), *table, 3, False)
+    pair_evidence.forward(pairs)
+    pair_evidence.backward(pairs, reached[:, 0], torch.randn(4))
+    mark_known.mark(KnownInputs(torch.zeros(19, dtype=torch.int64), slot, batch, batch, slot, 9))
 
 
 if __name__ == "__main__":

@@ -44,10 +44,10 @@ def forward(given: EvidenceInputs) -> tuple[Tensor, Tensor]:
     kind = as_numpy(given.weights[:0]).dtype
     out, reached = np.empty(cells, kind), np.empty(cells, np.bool_)  # numpy asks for huge pages: four times as fast to fill
     nodes, arrays = node_places(given), [as_numpy(tensor) for tensor in given[:5]]
-    table = table_arrays(given)
+    table, order = table_arrays(given), np.argsort(arrays[2], kind="stable")  # the weights of a type stay in the cache
 
     def work(first: int, last: int) -> None:
-        evidence_rows(*arrays, nodes, *table, given.num_levels, given.backward, first, last, out, reached)
+        evidence_rows(*arrays, nodes, *table, given.num_levels, given.backward, order[first:last], out, reached)
 
     threads.run_rows(work, len(given.link_type), given.num_slots + row_size(given))
     return torch.from_numpy(out), torch.from_numpy(reached)
@@ -107,15 +107,18 @@ def queries_by_type(given: Any, work: NDArray[np.int64]) -> Pieces:
 def summed_by_type(given: Any, pieces: Pieces, work: Any, row_elements: int) -> tuple[Tensor, Tensor]:
     """Let `work` add up gradients, and add what pieces have of types that they share with earlier ones."""
     count = len(pieces.shared)
-    of_weights, of_unreached = torch.zeros_like(given.weights), torch.zeros_like(given.unreached)
-    parts = given.weights.new_zeros(count, *given.weights.shape[1:])  # memory is taken when it is written to
-    part_unreached = given.unreached.new_zeros(count)
-    sums = tuple(tensor.numpy() for tensor in (of_weights, of_unreached, parts, part_unreached))
+    of_weights, of_unreached = (
+        torch.zeros_like(tensor, memory_format=torch.contiguous_format) for tensor in (given.weights, given.unreached)
+    )
+    totals = of_weights.numpy(), of_unreached.numpy()
+    parts = np.zeros((count, *totals[0].shape[1:]), totals[0].dtype)  # numpy takes memory when it is written to
+    part_unreached = np.zeros(count, totals[1].dtype)
+    sums = (*totals, parts, part_unreached)
     threads.run_rows(lambda first, last: work(first, last, sums), count, row_elements * len(pieces.order) // max(count, 1))
     for piece, kind in enumerate(pieces.shared.tolist()):
         if kind >= 0:
-            of_weights[kind] += parts[piece]
-            of_unreached[kind] += part_unreached[piece]
+            totals[0][kind] += parts[piece]
+            totals[1][kind] += part_unreached[piece]
     return of_weights, of_unreached
 
 
@@ -178,12 +181,12 @@ def row_bounds(indptr, num_levels, row, path, num_paths):
 @compiled()
 def evidence_rows(
     weights, unreached, link_type, query, row, nodes, path_place, indptr, node, path, probability, num_levels, backward,
-    first, last, out, reached,
+    order, out, reached,
 ):  # fmt: skip
     """Scores of all slots for some queries. A slot that nothing was added to still has -0, which no sum of terms can be."""
     num_slots, number = out.shape[1], out.dtype.type
     scaled, sums = np.empty(BLOCK, out.dtype), np.empty(num_slots + DUMPS, out.dtype)
-    for b in range(first, last):
+    for b in order:
         kind = link_type[b]
         degree = number(degree_of(nodes, query[b]))
         start, stop = row_bounds(indptr, num_levels, row[b], path, path_place.size)

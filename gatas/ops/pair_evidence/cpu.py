@@ -1,4 +1,7 @@
-"""`pair_evidence` by numba: a row is in the order of (path, node), so a node is looked for in each path by galloping."""
+"""`pair_evidence` by numba: a row is in the order of (path, node), so a node is looked for in each path by galloping.
+
+Short paths are looked through instead, several at a time.
+"""
 
 from typing import Any
 
@@ -15,7 +18,9 @@ from gatas.ops.evidence.cpu import queries_by_type, row_bounds, row_sizes, summe
 from gatas.ops.pair_evidence.contract import PairInputs
 
 TINY = np.float32(SMALLEST)
-SEARCH = 256
+BLOCK = 256
+"""A path with fewer entries is looked through, which takes less time than a search whose steps wait for one another."""
+SEARCH = 1024
 """A pair costs about as much as so many elements of other operators."""
 
 
@@ -83,17 +88,34 @@ def seek(node, path, first, last, wanted_path, wanted_node):
 
 
 @compiled()
+def scan(node, first, last, wanted):
+    """The first entry of a node, whatever its path, or `last`: compared side by side, and one by one only if it is there."""
+    hits, sought = np.int32(0), np.int32(wanted)
+    for n in range(last - first):
+        hits += np.int32(node[np.uint64(first) + np.uint64(n)] == sought)
+    if hits == 0:
+        return last
+    while node[first] != wanted:
+        first += 1
+    return first
+
+
+@compiled()
 def next_entry(node, path, first, last, wanted):
-    """The first entry of a node from `first` on, or `last`. There is at most one in each path."""
+    """The first entry of a node from `first` on, or `last`: by galloping where a path has a block or more, else by a scan."""
     while first < last:
-        here = np.int64(path[first])
-        first = seek(node, path, first, last, here, wanted)
-        if first < last and path[first] == here:
-            if node[first] == wanted:
-                return first
-            first = seek(node, path, first, last, here + 1, wanted)
-            if first < last and path[first] == here + 1 and node[first] == wanted:
-                return first
+        here, end = np.int64(path[first]), min(first + BLOCK, last)
+        if end - first == BLOCK and path[end - 1] == here:
+            first = seek(node, path, first, last, here, wanted)
+            if first < last and path[first] == here:
+                if node[first] == wanted:
+                    return first
+                first = seek(node, path, first, last, here + 1, -1)
+        else:
+            found = scan(node, first, end, wanted)
+            if found < end:
+                return found
+            first = end
     return last
 
 
