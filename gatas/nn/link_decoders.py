@@ -66,7 +66,7 @@ class VectorDecoder(nn.Module):
     def _turned(self, vectors: Tensor, edge_type: Tensor, backward: bool) -> Tensor:
         """Multiply each vector by its type's matrix, type after type: gathered matrices would be too many numbers."""
         turned = torch.zeros_like(vectors)
-        for kind in edge_type.unique().tolist():
+        for kind in torch.unique(edge_type).tolist():
             rows, matrix = (edge_type == kind).nonzero()[:, 0], self.relations[kind]
             turned = turned.index_copy(0, rows, vectors[rows] @ (matrix.T if backward else matrix))
         return turned

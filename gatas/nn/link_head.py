@@ -55,6 +55,8 @@ class LinkHead(nn.Module):
 
     part_weights: Tensor
     type_bias: Tensor
+    path_place: Tensor
+    reversed_path_place: Tensor
 
     def __init__(
         self,
@@ -110,7 +112,9 @@ class LinkHead(nn.Module):
 
     def split(self, joined: Tensor) -> dict[str, Tensor]:
         """Return what `joined` put side by side, by name."""
-        return dict(zip(self.widths, joined.split(list(self.widths.values()), dim=-1), strict=True)) if self.widths else {}
+        return (
+            dict(zip(self.widths, torch.split(joined, list(self.widths.values()), dim=-1), strict=True)) if self.widths else {}
+        )
 
     def candidate_scores(
         self,
@@ -156,10 +160,7 @@ class LinkHead(nn.Module):
         for part in self.parts:
             if part == "paths":
                 assert rows is not None
-                weights = (self.paths(), self.paths.unreached)
-                table = (rows.log_degree, rows.indptr, rows.node, rows.path, rows.probability, rows.num_levels)
-                given = PairInputs(*weights, edge_type, source, target, rows.position, self.path_place, *table, False)
-                found.append(pair_evidence(given))
+                found.append(self._pair_evidence(source, target, edge_type, rows))
                 continue
             scores = self._decoder(part)(sources[part], targets[part], edge_type)
             if part == "vectors":
@@ -184,6 +185,40 @@ class LinkHead(nn.Module):
         return self.vector_decoder if part == "vectors" else self.neighbourhood_decoder
 
     def _path_scores(self, query: Tensor, edge_type: Tensor, rows: PathRows, slot: Tensor, size: int, backward: bool) -> Tensor:
-        weights, place = (self.paths(), self.paths.unreached), self.reversed_path_place if backward else self.path_place
-        table = (rows.log_degree, rows.indptr, rows.node, rows.path, rows.probability, rows.num_levels)
-        return path_evidence(EvidenceInputs(*weights, edge_type, query, rows.position, slot, place, *table, size, backward))
+        given = EvidenceInputs(
+            weights=self.paths(),
+            unreached=self.paths.unreached,
+            link_type=edge_type,
+            query=query,
+            row=rows.position,
+            slot=slot,
+            path_place=self.reversed_path_place if backward else self.path_place,
+            log_degree=rows.log_degree,
+            indptr=rows.indptr,
+            node=rows.node,
+            path=rows.path,
+            probability=rows.probability,
+            num_levels=rows.num_levels,
+            num_slots=size,
+            backward=backward,
+        )
+        return path_evidence(given)
+
+    def _pair_evidence(self, source: Tensor, target: Tensor, edge_type: Tensor, rows: PathRows) -> Tensor:
+        given = PairInputs(
+            weights=self.paths(),
+            unreached=self.paths.unreached,
+            link_type=edge_type,
+            query=source,
+            other=target,
+            row=rows.position,
+            path_place=self.path_place,
+            log_degree=rows.log_degree,
+            indptr=rows.indptr,
+            node=rows.node,
+            path=rows.path,
+            probability=rows.probability,
+            num_levels=rows.num_levels,
+            backward=False,
+        )
+        return pair_evidence(given)

@@ -72,8 +72,8 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     link_score: tuple[LinkPartName, ...] = Field(
         ("pair",),
         min_length=1,
-        description="what a link is scored by: pair (the paper's head over both representations), or the sum of vectors (one of "
-        "each node's own), neighbourhood (products of both representations) and paths (typed paths between both nodes)",
+        description="what a link is scored by: pair (the paper's head over both representations), or the sum of vectors (each "
+        "node has its own), neighbourhood (products of both representations) and paths (typed paths between both nodes)",
     )
     decoder: DecoderName = Field("complex", description="how vectors and neighbourhoods of both nodes are compared")
     vector_size: int = Field(256, ge=2, description="numbers in the vectors that are compared")

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 from gatas.datasets import Dataset
 from gatas.datasets.permitted_ends import PermittedEnds
-from gatas.errors import ConfigError
 from gatas.graph.inputs import Ints
 from gatas.ops.mark_known import mark_known
 from gatas.tasks.batches import Batches, generator_of
@@ -167,11 +166,13 @@ class LinkListTask(LinkTask):
         links, nodes = self._fitted
         found = []
         for backward in (False, True):
-            first, last = ("target", "source") if backward else ("source", "target")
-            query, answer, edge_type = (torch.tensor(links[name], device=self.device) for name in (first, last, "edge_type"))
-            parts = [Examples(self._scores(scorer, *given, nodes, backward), torch.zeros(len(given[0]), dtype=torch.int64))
-                     for given in zip(*(torch.split(column, 100) for column in (query, edge_type, answer)), strict=True)]  # fmt: skip
-            found.append(Examples(torch.cat([one.scores for one in parts], 1), torch.cat([one.answer for one in parts])))
+            names = ("target", "edge_type", "source") if backward else ("source", "edge_type", "target")
+            columns = [torch.tensor(links[name], device=self.device) for name in names]
+            parts = []
+            for query, edge_type, answer in zip(*(torch.split(column, 100) for column in columns), strict=True):
+                parts.append(self._scores(scorer, query, edge_type, answer, nodes, backward))
+            scores = torch.cat(parts, 1)
+            found.append(Examples(scores, torch.zeros(scores.shape[1], dtype=torch.int64)))
         return found
 
     def _scores(
@@ -216,12 +217,3 @@ class KnownEnds:
 
     def to(self, device: torch.device) -> "KnownEnds":
         return KnownEnds(self.starts.to(device), self.nodes.to(device))
-
-
-def check_lists(model: LinkPredictor) -> None:
-    """Refuse a model that cannot score many nodes at once."""
-    if not model.parts:
-        raise ConfigError(
-            "training.loss is list, but model.link_score is pair, which scores one pair at a time. Set link_score to vectors, "
-            "neighbourhood and paths, or loss to binary."
-        )

@@ -1,6 +1,7 @@
 """Batches for the loss over lists: links, and the nodes among which their ends are to be found."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +40,12 @@ def list_batches(
     rows = [part for fold in fold_order for part in _cut(folds, fold, batch_size, generator)]
     width = min(batch_size, len(links))
     count = min(num_nodes, num_candidates + 2 * width)
-    columns: dict[str, list[NDArray[np.generic]]] = {}
+    columns: dict[str, list[NDArray[Any]]] = {}
     for own in rows:
         full = np.resize(own, width)  # what fills up a short batch has weight 0
         source, target = links.source[full], links.target[full]
         candidates = _candidates(np.union1d(source, target), count, chances, num_nodes, generator)
-        found = {
+        found: dict[str, NDArray[Any]] = {
             "source": source,
             "edge_type": links.edge_type[full],
             "target": target,

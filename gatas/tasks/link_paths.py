@@ -35,7 +35,7 @@ def path_weights(graph: Graph, transitions: TransitionSource, edge_types: Ints, 
     count = num_paths(num_relations, num_steps)
     if count > MOST_PATHS:
         raise TransitionError(
-            f"{num_relations} relations over {num_steps} steps make {count:,} paths; weights of paths are for {MOST_PATHS:,} at "
+            f"{num_relations} relations over {num_steps} steps make {count:,} paths; weights are for {MOST_PATHS:,} at "
             "most. Use fewer steps, or leave 'paths' out of link_score."
         )
     paths = _paths_of(transitions, count, num_relations)
@@ -60,7 +60,8 @@ def _paths_of(transitions: TransitionSource, count: int, num_relations: int) -> 
         occurs[0] = False
         return np.flatnonzero(occurs)
     every = np.arange(1, count)
-    return every[(relation_table(every, num_relations, transitions.setting.num_steps) != 0).all(1)]
+    walked: Ints = every[(relation_table(every, num_relations, transitions.setting.num_steps) != 0).all(1)]
+    return walked
 
 
 def reversed_paths(relations: NDArray[np.int64], graph: Graph) -> Ints:

@@ -128,12 +128,11 @@ class LinkPredictor(Model):
 
         Where the pairs are a part of a batch, the links of the `whole` are hidden.
         """
-        if isinstance(self.head, LinkHead):
-            both = torch.cat([source, target])
-            nodes, place = distinct(both)
-            seen = self.represent(nodes).index_select(0, place)
-            return self.score(seen[: len(source)], seen[len(source) :], edge_type, (source, target))
         both = torch.cat([source, target])
+        if isinstance(self.head, LinkHead):
+            distinct_nodes, own = distinct(both)
+            seen = self.represent(distinct_nodes).index_select(0, own)
+            return self.score(seen[: len(source)], seen[len(source) :], edge_type, (source, target))
         nodes, place = (both, None) if shapes_are_fixed(both) else distinct(both)  # a node of several pairs is seen once
         neighbourhood = self.sampler(nodes)
         if self.config.exclude_targets:

@@ -196,13 +196,14 @@ class Learner:
         """Return (M, n) logits of a split's pairs, from representations of its nodes."""
         assert isinstance(self.task, LinkTask)
         source, target, edge_type = (column.to(self.device) for column in self.task.pairs_of(split))
-        if self.task.lists:
+        lists = self.task.lists
+        if lists:
             self._combine(representations[0], split)
         nodes = torch.from_numpy(self.task.nodes_of(split)).to(self.device)
 
         def work(model: Any, batch: Batch) -> Tensor:
             own, ends = batch["representations"], (batch["source"], batch["target"])
-            named = {"nodes": tuple(nodes[end] for end in ends)} if self.task.lists else {}
+            named = {"nodes": tuple(nodes[end] for end in ends)} if lists else {}
             logits: Tensor = model.score(own[ends[0]], own[ends[1]], batch["edge_type"], **named)
             return logits
 

@@ -16,7 +16,6 @@ from gatas.tasks import LinkListTask, LinkPredictor, LinkTask, Model, NodeClassi
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
-from gatas.tasks.link_list_task import check_lists
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, TrainingConfig
 from gatas.training.folder import write_run
@@ -50,8 +49,10 @@ def fit_models(
 ) -> list[TrainedRun]:
     """Train models of one shape as they are, one for each seed, in one program. Those that a `limit` ends say so: `cut`."""
     seeds = list(seeds)
-    if config.training.loss == "list" and isinstance(models[0], LinkPredictor):
-        check_lists(models[0])
+    if isinstance(models[0], LinkPredictor):
+        check_link_training(models[0], config.training)
+    if len(models) > 1 and config.training.loss == "list":
+        return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
     learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, report, limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
@@ -68,6 +69,43 @@ def fit_models(
         if folder is not None and first:
             write_run(runs, Path(folder))
     return runs
+
+
+def _one_after_another(
+    models: Sequence[Learnable],
+    dataset: Dataset,
+    config: Config,
+    seeds: list[int],
+    folder: str | Path | None,
+    device: str,
+    report: Report | None,
+    progress: bool,
+    limit: Limit | None,
+    group: Group,
+) -> list[TrainedRun]:
+    """Train models that cannot be called as one, each with checkpoints of its own, and write them as one run."""
+    runs: list[TrainedRun] = []
+    for model, seed in zip(models, seeds, strict=True):
+        own = None if folder is None else Path(folder) / f"seed-{seed}"
+        settings: Any = {"device": device, "report": report, "progress": progress, "limit": limit, "group": group}
+        runs += fit_models([model], dataset, config, [seed], folder=own, **settings)
+    if folder is not None and group.first:
+        write_run(runs, Path(folder))
+    return runs
+
+
+def check_link_training(model: LinkPredictor, config: TrainingConfig) -> None:
+    """Refuse ways of training links that a model cannot learn by."""
+    if config.loss == "list" and not model.parts:
+        raise ConfigError(
+            "training.loss is list, but model.link_score is pair, which scores one pair at a time. Set link_score to vectors, "
+            "neighbourhood and paths, or loss to binary."
+        )
+    if "paths" in model.parts and not config.hidden_folds:
+        raise ConfigError(
+            "model.link_score has paths, but training.hidden_folds is 0: every training link would give itself away. Set "
+            "hidden_folds to 10, say."
+        )
 
 
 def check_fits(model: Model, dataset: Dataset) -> None:
@@ -95,10 +133,21 @@ def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
 
 def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
     if config.loss == "list":
-        names = ("num_negatives", "negatives_by", "hidden_folds", "n3")
-        return LinkListTask(dataset, config.batch_size, **{name: getattr(config, name) for name in names})
-    names = ("negatives", "negative_types", "hidden_folds")
-    return LinkTask(dataset, config.batch_size, **{name: getattr(config, name) for name in names})
+        return LinkListTask(
+            dataset,
+            config.batch_size,
+            num_negatives=config.num_negatives,
+            negatives_by=config.negatives_by,
+            hidden_folds=config.hidden_folds,
+            n3=config.n3,
+        )
+    return LinkTask(
+        dataset,
+        config.batch_size,
+        negatives=config.negatives,
+        negative_types=config.negative_types,
+        hidden_folds=config.hidden_folds,
+    )
 
 
 def chosen_device(name: str) -> torch.device:
