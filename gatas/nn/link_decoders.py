@@ -13,8 +13,8 @@ DecoderName = Literal["complex", "distmult", "bilinear"]
 class VectorDecoder(nn.Module):
     """Scores links (source, type, target) by a form that is linear in each end's vector of D numbers.
 
-    `distmult` is Σ u · r · v, the same in both directions; `complex` takes the vectors as D / 2 complex numbers, of the target's
-    the conjugate, so that directions differ (ComplEx); `bilinear` has a D × D matrix for each type.
+    `distmult` is Σ u · r · v, the same in both directions; `complex` takes the vectors as D / 2 complex numbers, and the
+    conjugate of the target's, so that directions differ (ComplEx); `bilinear` has a D × D matrix for each type.
 
     Args:
         kind: Which of these forms.

@@ -71,8 +71,8 @@ class AnswersTask:
     def outline(self, scratch: Path) -> Outline:
         run = read_run(Path(self.run))
         dataset, config = run.open_data(), run.config.model
-        steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
-        limits: Any = {"max_candidates": config.max_candidates, "max_degree": config.max_degree}
+        steps = ABLATIONS[config.ablation].transitions(config.steps)["num_steps"]
+        limits: Any = {"max_candidates": config.max_candidates, "max_degree": config.degree_limit}
         source = OnDemand(dataset.graph, steps, config.transition_kind, **limits, scratch=scratch)
         arrays, parameters = prepared(source)
         predictor = _made(run, dataset, source, "cpu")

@@ -22,6 +22,14 @@ def _caps(given: Any) -> Any:
     return given
 
 
+def _number_or_auto(given: Any) -> Any:
+    if given != "auto" and given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+        raise ValueError(f"{given!r} came; expected a whole number from 1 on, or auto.")
+    return given
+
+
+Steps = Annotated[int | Literal["auto"], BeforeValidator(_number_or_auto)]
+Degree = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)]
 StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
 
 
@@ -33,6 +41,18 @@ def model_defaults(task: str) -> dict[str, Any]:
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     """Sizes and switches of a model; letters are those of the paper. Defaults are for classes of nodes."""
 
+    @property
+    def steps(self) -> int:
+        """The number of steps, once it is settled for a graph."""
+        assert isinstance(self.num_steps, int), "num_steps is settled when a model is made"
+        return self.num_steps
+
+    @property
+    def degree_limit(self) -> int | None:
+        """The limit on degrees, once it is settled for a graph."""
+        assert self.max_degree != "auto", "max_degree is settled when a model is made"
+        return self.max_degree
+
     @model_validator(mode="after")
     def _check_link_score(self) -> "ModelConfig":
         parts = self.link_score
@@ -42,14 +62,14 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
             )
         return self
 
-    num_steps: int = Field(3, ge=1, description="C: the longest path considered")
+    num_steps: Steps = Field(3, description="C: the longest path considered; auto: 3 where a graph has few walks, else 2")
     sample_size: int = Field(50, ge=1, description="S: neighbours drawn for each target")
     transition_kind: Literal["walk", "count"] = Field("walk", description="probabilities of walks, or shares of their number")
     max_candidates: StepCaps = Field(
         None, description="keep only the likeliest of each target and step, or so many by step such as [64, 256]; null: all"
     )
-    max_degree: int | None = Field(
-        None, ge=1, description="walks do not go on through nodes with more edges; null: through all"
+    max_degree: Degree = Field(
+        None, description="walks do not go on through nodes with more edges; null: through all; auto: as memory needs it"
     )
     layer_norm: bool | None = Field(None, description="normalise each node's features; null: where there are 16 or more")
     hidden_size: int = Field(50, ge=1, description="F: width of the dense layer over features")

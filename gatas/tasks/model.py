@@ -19,6 +19,7 @@ from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked, model_defaults
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.settings import ModelSettings
+from gatas.tasks.walk_limits import resolved
 from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.build import Walks
@@ -57,11 +58,11 @@ class Model(Learnable):
         **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
-        self.config = checked(ModelConfig, {**model_defaults(dataset.task), **settings})
+        self.config = resolved(checked(ModelConfig, {**model_defaults(dataset.task), **settings}), dataset.graph)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
-        steps = self.ablation.transitions(self.config.num_steps)["num_steps"]
+        steps = self.ablation.transitions(self.config.steps)["num_steps"]
         self.transitions = transitions or self._transitions(dataset, steps)
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 STEPS = 50
 """Iterations of L-BFGS at most; a few parameters need a dozen."""
-PRIOR = 1e-2
-"""Weight of the squared distance of parts' weights from 1, and of biases of types from their mean: for few examples."""
+PRIOR = 5.0
+"""How many examples weigh as much as what is expected without any: that parts count alike, and types have one bias."""
 
 
 class Examples(NamedTuple):
@@ -26,10 +26,12 @@ def fit_part_weights(several: list[Examples]) -> Tensor:
     raw = torch.full((parts,), 0.5413, dtype=torch.float64, requires_grad=True)  # softplus: 1
     tables = [Examples(one.scores.double().cpu().clamp_min(-1e30), one.answer.cpu()) for one in several]
 
+    count = sum(len(one.answer) for one in tables)
+
     def loss() -> Tensor:
         weights = F.softplus(raw)
         found = [F.cross_entropy(torch.einsum("p,pqc->qc", weights, one.scores), one.answer) for one in tables]
-        return torch.stack(found).mean() + PRIOR * (weights - 1).square().sum()
+        return torch.stack(found).mean() + PRIOR / count * (weights - 1).square().sum()
 
     _minimise(raw, loss)
     return F.softplus(raw).detach()
@@ -44,7 +46,7 @@ def fit_bias(logits: Tensor, label: Tensor, edge_type: Tensor, num_types: int) -
     def loss() -> Tensor:
         bias = values[1] + values[2:]
         found = F.binary_cross_entropy_with_logits(values[0].exp() * scores + bias[kinds], truth)
-        return found + PRIOR * (values[0].square() + values[2:].square().mean())
+        return found + PRIOR / len(truth) * (values[0].square() + values[2:].square().sum() / 4)
 
     _minimise(values, loss)
     fitted = values.detach()

@@ -8,11 +8,11 @@ from gatas.tasks.config import AblationName
 class ModelSettings(TypedDict, total=False):
     """Settings of a model, all optional; `ModelConfig` has their defaults and says what they mean."""
 
-    num_steps: int
+    num_steps: int | Literal["auto"]
     sample_size: int
     transition_kind: Literal["walk", "count"]
     max_candidates: int | tuple[int, ...] | None
-    max_degree: int | None
+    max_degree: int | Literal["auto"] | None
     layer_norm: bool | None
     hidden_size: int
     node_embedding_size: int | None

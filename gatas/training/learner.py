@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gatas.errors import ConfigError
-from gatas.tasks import LinkTask, NodeTask
+from gatas.tasks import LinkPredictor, LinkTask, NodeTask
 from gatas.tasks.batches import SHARED, Batches
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.ranking import Ranks
@@ -196,14 +196,14 @@ class Learner:
         """Return (M, n) logits of a split's pairs, from representations of its nodes."""
         assert isinstance(self.task, LinkTask)
         source, target, edge_type = (column.to(self.device) for column in self.task.pairs_of(split))
-        lists = self.task.lists
-        if lists:
+        in_parts = isinstance(self.model, LinkPredictor) and bool(self.model.parts)
+        if self.task.lists:
             self._combine(representations[0], split)
         nodes = torch.from_numpy(self.task.nodes_of(split)).to(self.device)
 
         def work(model: Any, batch: Batch) -> Tensor:
             own, ends = batch["representations"], (batch["source"], batch["target"])
-            named = {"nodes": tuple(nodes[end] for end in ends)} if lists else {}
+            named = {"nodes": tuple(nodes[end] for end in ends)} if in_parts else {}
             logits: Tensor = model.score(own[ends[0]], own[ends[1]], batch["edge_type"], **named)
             return logits
 

@@ -49,6 +49,8 @@ def fit_models(
 ) -> list[TrainedRun]:
     """Train models of one shape as they are, one for each seed, in one program. Those that a `limit` ends say so: `cut`."""
     seeds = list(seeds)
+    if isinstance(models[0], Model):
+        config = config.model_copy(update={"model": models[0].config})  # with numbers in place of `auto`
     if isinstance(models[0], LinkPredictor):
         check_link_training(models[0], config.training)
     if len(models) > 1 and config.training.loss == "list":

@@ -34,10 +34,30 @@ LINKS: list[dict[str, Any]] = [
     {"pair_products": False},
     {"exclude_targets": False},
     {"negatives": "once"},
+    {"negative_types": "all alike"},
+    {"hidden_folds": 3},
+    {"revisits": True},
+    {"link_score": ("vectors",)},
+]
+BY_LISTS: dict[str, Any] = {
+    "link_score": ("vectors", "neighbourhood", "paths"), "vector_size": 6, "loss": "list", "hidden_folds": 3,
+    "num_negatives": 2, "batch_size": 2,
+}  # fmt: skip
+LISTS: list[dict[str, Any]] = [
+    {"decoder": "distmult"},
+    {"decoder": "bilinear"},
+    {"vector_size": 8},
+    {"num_negatives": 5},
+    {"negatives_by": "degree"},
+    {"n3": 0.1},
+    {"hidden_folds": 4},
+    {"link_score": ("vectors", "paths")},
+    {"loss": "binary"},
 ]
 AGREEMENT: list[dict[str, Any]] = [{"consistency_draws": 3}, {"consistency_nodes": 8}, {"temperature": 1.0}]
 ELSEWHERE = {
     "by_graph": "tests/tasks/test_batches.py",
+    "path_factors": "tests/nn/test_link_head.py",
     "monitor": "tests/training/test_fit.py",
     "patience": "tests/training/test_stopping.py",
     "precision": "tests/training/test_options.py",
@@ -61,6 +81,7 @@ def usual():
         "nodes": outcome(classifier, camps()),
         "agreement": outcome(classifier, camps(), **AGREE),
         "links": outcome(predictor, likes()),
+        "lists": outcome(predictor, likes(), **BY_LISTS),
     }
 
 
@@ -79,12 +100,18 @@ def test_a_setting_of_links_changes_what_comes_out(changed, usual):
     assert outcome(predictor, likes(), **changed) != usual["links"]
 
 
+@pytest.mark.parametrize("changed", LISTS, ids=str)
+def test_a_setting_of_lists_changes_what_comes_out(changed, usual):
+    assert outcome(predictor, likes(), **{**BY_LISTS, **changed}) != usual["lists"]
+
+
 def test_what_comes_out_is_else_the_same(usual):
     assert outcome(classifier, camps()) == usual["nodes"] and outcome(predictor, likes()) == usual["links"]
+    assert outcome(predictor, likes(), **BY_LISTS) == usual["lists"]
 
 
 def test_every_setting_is_here_or_has_tests_of_its_own():
-    here = {name for changed in (*NODES, *LINKS, *AGREEMENT) for name in changed}
+    here = {name for changed in (*NODES, *LINKS, *LISTS, *AGREEMENT) for name in changed}
     assert here | set(ELSEWHERE) == {*ModelConfig.model_fields, *TrainingConfig.model_fields} and not here & set(ELSEWHERE)
     root = Path(__file__).parents[2]
     assert all(name in (root / path).read_text() for name, path in ELSEWHERE.items())

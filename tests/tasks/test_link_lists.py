@@ -1,0 +1,245 @@
+"""Links learned by lists: batches, what hides, what the parts count, and that it learns."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import gatas
+from gatas.datasets import Dataset, Pairs
+from gatas.errors import ConfigError
+from gatas.graph import Graph
+from gatas.tasks import LinkListTask, LinkTask
+from gatas.tasks.link_lists import Links, list_batches
+from gatas.tasks.part_weights import Examples, fit_bias, fit_part_weights
+from gatas.tasks.walk_limits import count_walks, largest_degree, resolved
+from gatas.training.config import Config
+from gatas.transitions import Transitions
+from tests.tasks.toys import SMALL, likes, predictor
+
+PARTS: dict[str, Any] = {"link_score": ("vectors", "paths"), "vector_size": 8, "revisits": True}
+LISTS: dict[str, Any] = {"loss": "list", "hidden_folds": 4, "batch_size": 8, "epochs": 3, "l2": 0.0}
+
+
+def batches_of(num_nodes, batch_size, num_negatives, chances=None, seed=0):
+    generator = np.random.default_rng(5)
+    links = Links(*(generator.integers(limit, size=50) for limit in (num_nodes, 3, num_nodes)))
+    folds = generator.integers(4, size=50)
+    given = (links, folds, np.array([2, 0, 3, 1]), batch_size, num_negatives, chances, num_nodes)
+    return links, folds, list_batches(*given, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(("num_nodes", "batch_size", "num_negatives"), [(10, 7, 5), (200, 7, 5), (200, 100, 30), (1000, 1, 1)])
+def test_every_link_is_in_one_batch_with_its_ends_among_the_candidates(num_nodes, batch_size, num_negatives):
+    links, folds, batches = batches_of(num_nodes, batch_size, num_negatives)
+    seen = []
+    for number, size in enumerate(batches.sizes):
+        own = {name: column[number] for name, column in batches.columns.items()}
+        candidates = own["candidates"]
+        assert (np.diff(candidates) > 0).all() and len(candidates) == min(num_nodes, num_negatives + 2 * min(batch_size, 50))
+        for end in ("source", "target"):
+            np.testing.assert_array_equal(candidates[own[f"{end}_slot"]], own[end])
+        rows = list(zip(*(own[name][:size] for name in ("source", "edge_type", "target")), strict=True))
+        seen += [(int(batches.fold[number]), *map(int, row)) for row in rows]
+    every = zip(folds, links.source, links.edge_type, links.target, strict=True)
+    assert sorted(seen) == sorted(tuple(map(int, row)) for row in every)
+    order = list(dict.fromkeys(batches.fold.tolist()))
+    assert order == [2, 0, 3, 1]
+
+
+def test_nodes_may_be_drawn_by_degree():
+    degree = np.ones(1000)
+    degree[:10] = 1000
+    often = [batches_of(1000, 5, 40, np.cumsum(degree) if by else None)[2].columns["candidates"] < 10 for by in (False, True)]
+    assert often[1].sum() > 5 * often[0].sum()
+
+
+def multiplex(seed=0, num_nodes=40):
+    """Random links of two types, some in both directions, some repeated; a few are held out."""
+    generator = np.random.default_rng(seed)
+    source, target = generator.integers(num_nodes, size=(2, 300))
+    kind = generator.integers(2, size=300)
+    keep = source != target
+    source, kind, target = source[keep], kind[keep], target[keep]
+    number = np.unique((kind * num_nodes + source) * num_nodes + target)
+    source, kind, target = number // num_nodes % num_nodes, number // num_nodes**2, number % num_nodes
+    held = generator.random(len(number)) < 0.1
+    graph = Graph.from_edges(source[~held], target[~held], kind[~held], num_nodes=num_nodes, inverse=True,
+                             edge_type_names=["a", "b"])  # fmt: skip
+    others = generator.integers(num_nodes, size=(2, held.sum()))
+    both = [
+        np.concatenate(columns) for columns in ((source[held], others[0]), (kind[held], kind[held]), (target[held], others[1]))
+    ]
+    asked = Pairs(*both, np.repeat([1, 0], held.sum()))
+    train = Pairs(source[~held], kind[~held], target[~held], np.ones((~held).sum(), np.int8))
+    return Dataset.for_links(graph, {"train": train, "valid": asked, "test": asked}, ("a", "b"), name="multiplex")
+
+
+@pytest.mark.parametrize("loss", ["binary", "list"])
+@pytest.mark.parametrize("batch_size", [16, 1000])
+def test_rows_in_training_are_those_of_the_graph_without_the_links_asked_for(loss, batch_size, monkeypatch):
+    dataset, seen = multiplex(), []
+    model = predictor(dataset, seed=0, **(PARTS if loss == "list" else {}))
+    kind = LinkListTask if loss == "list" else LinkTask
+    method = "candidate_scores" if loss == "list" else "forward"
+    whole = getattr(model, method)
+
+    def watched(*given, **named):
+        seen.append((model.sampler.transitions, whole))
+        return whole(*given, **named)
+
+    monkeypatch.setattr(model, method, watched)
+    asked = []
+    step = kind.objective
+
+    def objective(self, model, weight, *, whole, **given):
+        before = len(seen)
+        result = step(self, model, weight, whole=whole, **given)
+        real = weight > 0 if loss == "list" else given["label"] > 0
+        links = {(int(u), int(r), int(v)) for u, r, v in zip(*(given[name][real] for name in ("source", "edge_type", "target")),
+                                                            strict=True)}  # fmt: skip
+        asked.append((seen[before][0], links))
+        return result
+
+    monkeypatch.setattr(kind, "objective", objective)
+    gatas.fit(model, dataset, seed=0, device="cpu", **{**LISTS, "loss": loss, "epochs": 1, "batch_size": batch_size})
+    train = dataset.splits["train"]
+    links = list(zip(train.source.tolist(), train.edge_type.tolist(), train.target.tolist(), strict=True))
+    assert sum(len(own) for _, own in asked) == len(links)
+    hidden: dict[int, set] = {}
+    for table, own in asked:
+        hidden.setdefault(id(table), set()).update(own)
+    tables = {id(table): table for table, _ in asked}
+    assert len(tables) == 4
+    for number, own in hidden.items():
+        left = np.array([link for link in links if link not in own])
+        graph = Graph.from_edges(left[:, 0], left[:, 2], left[:, 1], num_nodes=40, inverse=True, edge_type_names=["a", "b"])
+        expected = Transitions.build(graph, 2, revisits=loss == "list").rows(np.arange(40))
+        found = tables[number].rows(np.arange(40))
+        for column in ("indptr", "node", "path", "probability"):
+            np.testing.assert_array_equal(getattr(found, column), getattr(expected, column))
+    assert model.sampler.transitions is model.transitions
+
+
+def triangles(num_nodes=60, seed=0):
+    """Everybody is linked with both others of a threesome and of a ring: a link's ends have a neighbour in common."""
+    generator = np.random.default_rng(seed)
+    node = np.arange(num_nodes)
+    source = np.concatenate([node, node, node])
+    target = np.concatenate([(node + 1) % num_nodes, (node + 2) % num_nodes, (node + 3) % num_nodes])
+    held = generator.random(len(source)) < 0.15
+    graph = Graph.from_edges(source[~held], target[~held], num_nodes=num_nodes, undirected=True, edge_type_names=["link"])
+    train = Pairs(source[~held], 0 * source[~held], target[~held], np.ones((~held).sum(), np.int8))
+    far = (source[held] + num_nodes // 2) % num_nodes
+    columns = [np.concatenate(pair) for pair in ((source[held], source[held]), (target[held], far))]
+    asked = Pairs(columns[0], 0 * columns[0], columns[1], np.repeat([1, 0], held.sum()))
+    return Dataset.for_links(graph, {"train": train, "valid": asked, "test": asked}, ("link",), name="triangles")
+
+
+def reached_at(rows, target):
+    """The step at which a row reaches a node, or 0."""
+    found = rows.step[rows.node == target]
+    return int(found.min()) if found.size else 0
+
+
+def test_links_are_reached_in_training_as_in_testing():
+    dataset = triangles()
+    model, task = predictor(dataset, seed=0, num_steps=3), LinkTask(dataset, 100, hidden_folds=20)
+    task.hide_from(model)
+    train, test = dataset.splits["train"], dataset.splits["test"]
+    held = list(zip(test.source[test.label == 1], test.target[test.label == 1], strict=True))
+    at_test = [reached_at(model.transitions.row(u), v) for u, v in held]
+    hidden = {fold: model.hidden.table(fold) for fold in range(20)}
+    pairs = list(zip(train.source, train.target, task.folds, strict=True))
+    in_training = [reached_at(hidden[fold].row(u), v) for u, v, fold in pairs]
+    slot_alone = [reached_at(model.transitions.row(u), v) for u, v, _ in pairs]  # the step whose slot is then emptied
+    assert set(slot_alone) == {1}  # nothing is left of how these nodes are reached else
+    shares = [np.bincount(steps, minlength=4) / len(steps) for steps in (in_training, at_test)]
+    assert shares[0][1] == shares[1][1] == 0 and abs(shares[0] - shares[1]).max() < 0.15, shares
+
+
+def test_reverses_are_hidden_where_they_are_held_out_too():
+    assert not LinkTask(multiplex(), 10, hidden_folds=4).hides_reverses  # some reverses of test links are in the graph
+    assert not LinkTask(likes(), 10, hidden_folds=4).hides_reverses  # no link has a reverse
+    dataset = likes()
+    train = dataset.splits["train"]
+    source, target = np.concatenate([train.source, train.target[:3]]), np.concatenate([train.target, train.source[:3]])
+    kind = np.concatenate([train.edge_type, train.edge_type[:3]])
+    graph = Graph.from_edges(source, target, kind, edge_type_names=["likes", "knows"], inverse=True)
+    splits = {**dataset.splits, "train": Pairs(source, kind, target, np.ones(len(source), np.int8))}
+    task = LinkTask(Dataset.for_links(graph, splits, ("likes", "knows")), 10, hidden_folds=4)
+    assert task.hides_reverses
+    folds = {(u, v): fold for u, v, fold in zip(source.tolist(), target.tolist(), task.folds.tolist(), strict=True)}
+    assert all(folds[u, v] == folds[v, u] for u, v in folds if (v, u) in folds)
+
+
+def test_types_of_negatives_may_be_all_alike():
+    shares = []
+    for types in ("as links", "all alike"):
+        task = LinkTask(likes(), 10, negative_types=types)
+        kinds = np.concatenate([task.drawn_negatives(np.random.default_rng(k))["edge_type"] for k in range(50)])
+        shares.append((kinds == 1).mean())
+    assert shares[0] == pytest.approx(6 / 26) and shares[1] == pytest.approx(0.5, abs=0.05)
+
+
+def test_parts_that_find_the_answer_count_more():
+    generator = torch.Generator().manual_seed(0)
+    answer = torch.randint(20, (300,), generator=generator)
+    noise = torch.randn(2, 300, 20, generator=generator)
+    good = noise[0] + 3 * torch.nn.functional.one_hot(answer, 20)
+    weights = fit_part_weights([Examples(torch.stack([good, noise[1]]), answer)])
+    assert weights[0] > 1 and weights[1] < 0.1
+
+
+def test_scores_become_log_odds_type_by_type():
+    generator = torch.Generator().manual_seed(0)
+    kind = torch.randint(2, (4000,), generator=generator)
+    scores = torch.randn(4000, generator=generator) * 2
+    truth = torch.rand(4000, generator=generator) < torch.sigmoid(1.5 * scores + torch.tensor([-1.0, 2.0])[kind])
+    slope, bias = fit_bias(scores, truth.int(), kind, 3)
+    assert slope.item() == pytest.approx(1.5, rel=0.1) and bias[:2].tolist() == pytest.approx([-1, 2], abs=0.25)
+
+
+def test_it_learns_what_only_paths_tell():
+    dataset = triangles(num_nodes=90)
+    settings = {**LISTS, "epochs": 15, "batch_size": 64, "learning_rate": 0.02}
+    run = gatas.fit(
+        predictor(dataset, seed=0, **{**PARTS, "link_score": ("paths",)}), dataset, seed=0, device="cpu", **settings
+    )
+    assert run.metrics["test"]["roc_auc"] > 0.95
+
+
+def test_what_cannot_be_learned_so_is_refused():
+    with pytest.raises(ConfigError, match="scores one pair at a time"):
+        gatas.fit(predictor(likes(), seed=0), likes(), seed=0, loss="list")
+    with pytest.raises(ConfigError, match="would give itself away"):
+        gatas.fit(predictor(likes(), seed=0, **PARTS), likes(), seed=0, loss="list")
+    with pytest.raises(ConfigError, match="pair alone"):
+        predictor(likes(), link_score=("pair", "paths"))
+
+
+def test_seeds_one_after_another_are_as_each_alone(tmp_path):
+    settings = {**LISTS, "epochs": 2}
+    model = {**SMALL, "node_embedding_size": 4, **PARTS}
+    config = Config(data={"name": "kinship"}, model=model, training=settings)  # data are given
+    many = gatas.fit_many(config, [3, 4], dataset=likes(), device="cpu", folder=tmp_path / "runs")
+    alone = gatas.fit(predictor(likes(), seed=4, **PARTS), likes(), seed=4, device="cpu", **settings)
+    assert many[1].metrics["valid"] == alone.metrics["valid"]
+    assert sorted(path.name for path in (tmp_path / "runs").glob("seed-*")) == ["seed-3", "seed-4"]
+
+
+def test_auto_is_three_steps_where_there_are_few_walks(monkeypatch):
+    dataset = likes()
+    assert predictor(dataset, num_steps="auto", max_degree="auto").config.num_steps == 3
+    monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 10.0, 2: 1e8})
+    assert predictor(dataset, num_steps="auto", max_degree="auto").config.num_steps == 2
+
+
+def test_auto_goes_past_hubs_that_make_too_many_walks(monkeypatch):
+    hub = Graph.from_edges(np.zeros(500, int), np.arange(1, 501), num_nodes=501, undirected=True)
+    assert largest_degree(hub, 2) is None
+    monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 1e4, 2: 1e4})
+    assert largest_degree(hub, 2) == 256 and count_walks(hub, 2, 256) <= 1e4 < count_walks(hub, 2, None)
+    config = predictor(likes()).config.model_copy(update={"num_steps": 2, "max_degree": "auto"})
+    assert resolved(config, hub).max_degree == 256
