@@ -6,7 +6,7 @@ from gatas.transitions.cost import walks_by_step
 
 MOST_WALKS = {3: 1e8, 2: 3e8}
 """Walks from all nodes together, by the number of their steps; a row of a table has no more entries than walks."""
-DEGREES = tuple(2**power for power in range(16, 3, -1))
+DEGREES: tuple[int, ...] = tuple(1 << power for power in range(16, 3, -1))
 """Limits on the edges of nodes that walks go on through, from the largest on."""
 
 

@@ -68,10 +68,9 @@ def multiplex(seed=0, num_nodes=40):
     graph = Graph.from_edges(source[~held], target[~held], kind[~held], num_nodes=num_nodes, inverse=True,
                              edge_type_names=["a", "b"])  # fmt: skip
     others = generator.integers(num_nodes, size=(2, held.sum()))
-    both = [
-        np.concatenate(columns) for columns in ((source[held], others[0]), (kind[held], kind[held]), (target[held], others[1]))
-    ]
-    asked = Pairs(*both, np.repeat([1, 0], held.sum()))
+    columns = ((source[held], others[0]), (kind[held], kind[held]), (target[held], others[1]))
+    sources, kinds, targets = (np.concatenate(pair) for pair in columns)
+    asked = Pairs(sources, kinds, targets, np.repeat([1, 0], held.sum()))
     train = Pairs(source[~held], kind[~held], target[~held], np.ones((~held).sum(), np.int8))
     return Dataset.for_links(graph, {"train": train, "valid": asked, "test": asked}, ("a", "b"), name="multiplex")
 
@@ -107,7 +106,7 @@ def test_rows_in_training_are_those_of_the_graph_without_the_links_asked_for(los
     train = dataset.splits["train"]
     links = list(zip(train.source.tolist(), train.edge_type.tolist(), train.target.tolist(), strict=True))
     assert sum(len(own) for _, own in asked) == len(links)
-    hidden: dict[int, set] = {}
+    hidden: dict[int, set[Any]] = {}
     for table, own in asked:
         hidden.setdefault(id(table), set()).update(own)
     tables = {id(table): table for table, _ in asked}
