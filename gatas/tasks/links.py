@@ -1,7 +1,8 @@
 """Typed link prediction: is there a link of this type between these two nodes?"""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError, GatasWarning
-from gatas.graph import NO_INVERSE
+from gatas.graph import NO_INVERSE, Graph
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.nn.encoder import shapes_are_fixed
@@ -22,7 +23,7 @@ from gatas.tasks.link_lists import Links
 from gatas.tasks.link_paths import log_degrees, path_weights, walks_both_ways
 from gatas.tasks.model import Model
 from gatas.tasks.settings import ModelSettings
-from gatas.transitions import TransitionSource
+from gatas.transitions import Transitions, TransitionSource
 from gatas.transitions.build import Walks
 from gatas.transitions.hidden import HiddenFolds
 
@@ -115,6 +116,20 @@ class LinkPredictor(Model):
         self.log_degree = log_degrees(self.hidden.graph_without(fold)).to(device)
         if following is not None:
             self.hidden.ahead(following)
+
+    @contextmanager
+    def looking_at(self, graph: Graph) -> Iterator[None]:
+        """Represent nodes from another graph of the same nodes and types for a while, such as one with more edges."""
+        walks, setting = self.transitions, self.transitions.setting
+        limits: Any = {name: getattr(setting, name) for name in ("max_candidates", "max_degree", "revisits")}
+        self.transitions = Transitions.build(graph, setting.num_steps, setting.kind, **limits)
+        self.graph, before = graph, self.graph
+        self.hide(None)
+        try:
+            yield
+        finally:
+            self.transitions, self.graph = walks, before
+            self.hide(None)
 
     def forward(
         self,

@@ -1,8 +1,9 @@
 """`fit_models`: the training loop, for one model or for one of each of several seeds in one program."""
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -11,7 +12,8 @@ from typing import Any
 import torch
 
 from gatas.datasets import Dataset, LinkTargets
-from gatas.errors import ConfigError, GatasError, TrainingError
+from gatas.errors import ConfigError, GatasError, GatasWarning, TrainingError
+from gatas.graph import Graph
 from gatas.tasks import LinkListTask, LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.consistency import Consistency
@@ -26,6 +28,9 @@ from gatas.training.limit import Limit
 from gatas.training.progress import Entry, Report, reporting
 from gatas.training.run import TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
+
+JUMP = 3.0
+"""A loss that is so many times that of the epoch before is worth a warning."""
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
@@ -61,7 +66,7 @@ def fit_models(
     with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
         with reporting(report if first else None, progress and first) as session.report:
             session.learn(checkpoints, interrupt)
-        metrics = session.measure()
+        metrics = session.measure(_final_graph(dataset, config))
         runs = []
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
             weights = learner.weights(number)
@@ -71,6 +76,13 @@ def fit_models(
         if folder is not None and first:
             write_run(runs, Path(folder))
     return runs
+
+
+def _final_graph(dataset: Dataset, config: Config) -> Graph | None:
+    """Return the graph with validation links as edges, where the final test is to be on it."""
+    if not getattr(config.data, "validation_edges", False) or "valid" not in dataset.splits:
+        return None
+    return dataset.with_validation_edges().graph
 
 
 def _one_after_another(
@@ -226,6 +238,7 @@ class Session:
             columns = {"loss": (total / len(batches)).tolist(), **self.validate(epoch), **self.program.depth()}
             entry = {"epoch": epoch, **{name: self.of_all(name, values) for name, values in columns.items()}}
             entry |= {"training_seconds": training, "seconds": perf_counter() - started}
+            self.warn_of_jump(entry)
             self.history.append(entry)
             checkpoints.record(entry)
             if self.report is not None:
@@ -292,6 +305,19 @@ class Session:
         self.program.keep_best(self.stopping.report(epoch, dict(zip(self.rows, scores, strict=True))))
         return columns
 
+    def warn_of_jump(self, entry: Entry) -> None:
+        """Report a training loss that is far above the one of the epoch before."""
+        if not self.history:
+            return
+        for seed, before, now in zip(self.seeds, self.history[-1]["loss"], entry["loss"], strict=True):
+            if now > JUMP * before > 0:
+                warnings.warn(
+                    f"the training loss rose from {before:.3g} to {now:.3g} in epoch {entry['epoch'] + 1} (seed {seed}). The "
+                    "best weights are kept; a smaller learning_rate or max_norm makes such jumps unlikely.",
+                    GatasWarning,
+                    stacklevel=2,
+                )
+
     def check(self, losses: torch.Tensor, position: Position, batches: Batches, checkpoints: Checkpoints) -> None:
         """Refuse to go on with a loss or weights that are not finite; what was good is kept."""
         finite = torch.isfinite(losses)
@@ -315,8 +341,8 @@ class Session:
             "learning_rate."
         )
 
-    def measure(self) -> list[dict[str, Any]]:
-        """Measure every model on every split; test data is looked at here, once."""
+    def measure(self, final_graph: Graph | None = None) -> list[dict[str, Any]]:
+        """Measure every model on every split; test data is looked at here, once, from the `final_graph` if there is one."""
         found: list[dict[str, Any]] = [
             {"best_epoch": best, "epochs": len(self.history) if last < 0 else last + 1}
             for best, last in zip(self.stopping.best_epoch, self.stopping.last_epoch, strict=True)
@@ -326,12 +352,22 @@ class Session:
                 own["cut"] = self.cut
         for split in ("valid", "test"):
             if split in self.task.splits:
-                logits = self.learner.predict(split)
-                ranks = self.learner.ranks.get(split, [None] * len(found))
-                for own, of_pairs, of_links in zip(found, logits, ranks, strict=True):
-                    ranked = {} if of_links is None else {"ranks": of_links}
-                    own[split] = self.task.measure(of_pairs, split, **ranked)
+                graph = final_graph if split == "test" else None
+                for own, measured in zip(found, self.measured(split, graph), strict=True):
+                    own[split] = measured
         return self.group.broadcast(found)
+
+    def measured(self, split: str, graph: Graph | None) -> list[dict[str, Any]]:
+        """Return the metrics of every model on a split; those from a `graph` with validation links say so."""
+        model, said = self.learner.model, {} if graph is None else {"validation_edges": True}
+        with nullcontext() if graph is None or not isinstance(model, LinkPredictor) else model.looking_at(graph):
+            logits = self.learner.predict(split)
+        ranks = self.learner.ranks.get(split, [None] * len(logits))
+        found = []
+        for of_pairs, of_links in zip(logits, ranks, strict=True):
+            ranked: dict[str, Any] = {} if of_links is None else {"ranks": of_links}
+            found.append({**self.task.measure(of_pairs, split, **ranked), **said})
+        return found
 
 
 def entry_of(entry: Entry, model: int) -> Entry:
