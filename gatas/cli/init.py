@@ -28,8 +28,8 @@ SHOWN = {
         "training": ("epochs", "patience", "batch_size", "learning_rate", "monitor"),
     },
     "link prediction": {
-        "model": ("num_steps", "sample_size", "num_heads", "dropout", "pair_products"),
-        "training": ("epochs", "patience", "batch_size", "learning_rate", "l2", "monitor"),
+        "model": ("link_score", "num_steps", "max_degree", "vector_size"),
+        "training": ("epochs", "patience", "batch_size", "learning_rate", "n3", "monitor"),
     },
 }
 """Settings that are written into the file: those that are changed most often."""

@@ -37,7 +37,7 @@ INDUCTIVE: dict[str, Any] = {
 }  # fmt: skip
 LINKS: dict[str, Any] = {
     "model": {
-        "num_steps": 2, "sample_size": 100, "neighbour_size": 50, "head_size": 50, "num_heads": 10,
+        "link_score": ("pair",), "num_steps": 2, "sample_size": 100, "neighbour_size": 50, "head_size": 50, "num_heads": 10,
         "node_embedding_size": 50, "relation_embedding_size": 50, "pair_hidden_size": 256, "exclude_targets": False,
         "dropout": 0.0, "pair_products": False,
     },
@@ -91,7 +91,8 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "kinship": {
         "model": {
-            "num_steps": 3, "sample_size": 50, "num_heads": 2, "node_embedding_size": 64, "node_embedding_scale": 1.0,
+            "link_score": ("pair",), "num_steps": 3, "sample_size": 50, "num_heads": 2, "node_embedding_size": 64,
+            "node_embedding_scale": 1.0,
             "neighbour_size": 32,
             "head_size": 32, "pair_hidden_size": 128, "pair_products": True, "dropout": 0.1,
         },

@@ -57,7 +57,7 @@ def fit(
     >>> run.metrics["test"]["accuracy"]
     """
     data = dataset.origin or NamedData(name=dataset.name)
-    training = checked(TrainingConfig, {**training_defaults(dataset.task), **settings})
+    training = checked(TrainingConfig, {**training_defaults(dataset.task, model.config.model_dump()), **settings})
     config = Config(data=data, model=model.config, training=training)
     check_fits(model, dataset)
     if not warm_start:

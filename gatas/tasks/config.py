@@ -1,5 +1,6 @@
 """What a model is made of, checked when given: the settings of `NodeClassifier` and `LinkPredictor`."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, model_validator
@@ -12,7 +13,12 @@ AblationName = Literal["none", "base", "without_transitions", "without_embedding
 
 __all__ = ["AblationName", "ModelConfig", "checked", "model_defaults"]
 
-LINK_DEFAULTS: dict[str, Any] = {"num_steps": 2, "dropout": 0.3, "pair_products": True}
+PAIR: tuple[LinkPartName, ...] = ("pair",)
+"""The paper's way to score links: a head over both representations."""
+PAIR_DEFAULTS: dict[str, Any] = {"num_steps": 2, "dropout": 0.3, "pair_products": True}
+LINK_DEFAULTS: dict[str, Any] = {
+    "num_steps": "auto", "max_degree": "auto", "revisits": True, "dropout": 0.3, "link_score": "auto",
+}  # fmt: skip
 
 
 def _caps(given: Any) -> Any:
@@ -33,9 +39,20 @@ Degree = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto
 StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
 
 
-def model_defaults(task: str) -> dict[str, Any]:
-    """Return the settings of a model that are by default not those of `ModelConfig`, but others for this task."""
-    return LINK_DEFAULTS if task == "link prediction" else {}
+def model_defaults(task: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a model that are by default not those of `ModelConfig`, but others for this task.
+
+    They depend on what is `given`: links that are scored as in the paper have defaults of their own.
+    """
+    if task != "link prediction":
+        return {}
+    return PAIR_DEFAULTS if scores_pairs(given) else LINK_DEFAULTS
+
+
+def scores_pairs(given: Mapping[str, Any]) -> bool:
+    """Whether settings ask for the paper's head."""
+    asked = given.get("link_score")
+    return isinstance(asked, list | tuple) and tuple(asked) == PAIR
 
 
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
@@ -56,7 +73,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     @model_validator(mode="after")
     def _check_link_score(self) -> "ModelConfig":
         parts = self.link_score
-        if len(set(parts)) < len(parts) or ("pair" in parts and len(parts) > 1):
+        if parts == "auto":
+            return self
+        if not parts or len(set(parts)) < len(parts) or ("pair" in parts and len(parts) > 1):
             raise ValueError(
                 f"link_score is {list(parts)}; expected pair alone, or vectors, neighbourhood and paths, each once."
             )
@@ -89,11 +108,11 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     hidden_sizes: tuple[PositiveInt, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     pair_products: bool = Field(False, description="score a link by products of both nodes' layers too")
-    link_score: tuple[LinkPartName, ...] = Field(
-        ("pair",),
-        min_length=1,
+    link_score: tuple[LinkPartName, ...] | Literal["auto"] = Field(
+        PAIR,
         description="what a link is scored by: pair (the paper's head over both representations), or the sum of vectors (each "
-        "node has its own), neighbourhood (products of both representations) and paths (typed paths between both nodes)",
+        "node has its own), neighbourhood (products of both representations) and paths (typed paths between both nodes); auto: "
+        "vectors and paths, and neighbourhood where nodes have features",
     )
     decoder: DecoderName = Field("complex", description="how vectors and neighbourhoods of both nodes are compared")
     vector_size: int = Field(256, ge=2, description="numbers in the vectors that are compared")

@@ -58,7 +58,7 @@ class Model(Learnable):
         **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
-        self.config = resolved(checked(ModelConfig, {**model_defaults(dataset.task), **settings}), dataset.graph)
+        self.config = _settled(dataset, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
@@ -190,6 +190,15 @@ class Model(Learnable):
 
     def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
         return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
+
+
+def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> ModelConfig:
+    """Check settings, complete them by defaults, and put what suits the data in place of `auto`."""
+    config = checked(ModelConfig, {**model_defaults(dataset.task, settings), **settings})
+    if config.link_score == "auto":
+        parts = ("vectors", "neighbourhood", "paths") if dataset.nodes.num_features else ("vectors", "paths")
+        config = config.model_copy(update={"link_score": parts})
+    return resolved(config, dataset.graph)
 
 
 def _all_have_features(dataset: Dataset) -> bool:

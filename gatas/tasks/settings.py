@@ -27,7 +27,7 @@ class ModelSettings(TypedDict, total=False):
     hidden_sizes: tuple[int, ...]
     pair_hidden_size: int
     pair_products: bool
-    link_score: tuple[Literal["pair", "vectors", "neighbourhood", "paths"], ...]
+    link_score: tuple[Literal["pair", "vectors", "neighbourhood", "paths"], ...] | Literal["auto"]
     decoder: Literal["complex", "distmult", "bilinear"]
     vector_size: int
     path_factors: int

@@ -10,16 +10,24 @@ from pydantic import BaseModel, Field, model_validator
 from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
 from gatas.datasets.settings import parsed_setting
 from gatas.errors import ConfigError
-from gatas.tasks.config import ModelConfig, checked, model_defaults
+from gatas.tasks.config import ModelConfig, checked, model_defaults, scores_pairs
 
 __all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting", "training_defaults"]
 
-LINK_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250, "l2": 0.001, "monitor": "metric"}
+PAIR_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250, "l2": 0.001, "monitor": "metric"}
+LINK_DEFAULTS: dict[str, Any] = {
+    "loss": "list", "hidden_folds": 10, "n3": 0.01, "epochs": 100, "patience": 10, "batch_size": 1000, "monitor": "metric",
+}  # fmt: skip
 
 
-def training_defaults(task: str) -> dict[str, Any]:
-    """Return the settings of training that are by default not those of `TrainingConfig`, but others for this task."""
-    return LINK_DEFAULTS if task == "link prediction" else {}
+def training_defaults(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of training that are by default not those of `TrainingConfig`, but others for this task.
+
+    Links that the settings of the `model` score as in the paper have defaults of their own.
+    """
+    if task != "link prediction":
+        return {}
+    return PAIR_DEFAULTS if scores_pairs(model) else LINK_DEFAULTS
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
@@ -88,7 +96,9 @@ class Config(BaseModel, frozen=True, extra="forbid"):
         if not isinstance(given, Mapping):
             return given
         task = _task_of(given.get("data", NamedData()))
-        defaults = {"model": model_defaults(task), "training": training_defaults(task)}
+        model = given.get("model", {})
+        model = model.model_dump() if isinstance(model, ModelConfig) else model if isinstance(model, Mapping) else {}
+        defaults = {"model": model_defaults(task, model), "training": training_defaults(task, model)}
         sections = {name: given.get(name, {}) for name in defaults}
         filled = {name: {**defaults[name], **own} for name, own in sections.items() if isinstance(own, Mapping)}
         return {**given, **filled}

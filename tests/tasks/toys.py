@@ -11,6 +11,7 @@ from gatas.tasks import LinkPredictor, NodeClassifier
 SMALL: dict[str, Any] = {
     "num_steps": 2, "sample_size": 6, "hidden_size": 8, "neighbour_size": 8, "head_size": 4, "num_heads": 2, "dropout": 0.1,
     "input_noise": 0.1, "relation_embedding_size": 4, "pair_hidden_size": 8,
+    "link_score": ("pair",),
 }  # fmt: skip
 
 
