@@ -213,7 +213,7 @@ def test_what_cannot_be_learned_so_is_refused():
     with pytest.raises(ConfigError, match="scores one pair at a time"):
         gatas.fit(predictor(likes(), seed=0), likes(), seed=0, loss="list")
     with pytest.raises(ConfigError, match="would give itself away"):
-        gatas.fit(predictor(likes(), seed=0, **PARTS), likes(), seed=0, loss="list")
+        gatas.fit(predictor(likes(), seed=0, **PARTS), likes(), seed=0, hidden_folds=0)
     with pytest.raises(ConfigError, match="pair alone"):
         predictor(likes(), link_score=("pair", "paths"))
 

@@ -71,7 +71,7 @@ def loaded(tmp_path, text):
         ("training: {monitor: f1}", r"training.monitor is 'f1'; input should be 'loss', 'metric', 'either' or 'both'"),
         ("model: {dropout: 1}", r"model.dropout is 1; input should be less than 1"),
         ("model: {hidden_sizes: [8, 0]}", r"model.hidden_sizes.1 is 0; input should be greater than 0"),
-        ("model: {num_steps: 0, sample_size: -1}", r"num_steps is 0; .*\. model.sample_size is -1; "),
+        ("model: {num_steps: 0, sample_size: -1}", r"num_steps: 0 came; expected .*, or auto\. model.sample_size is -1; "),
         ("model: 3", r"model is 3; "),
         ("- 1", r"holds a list; expected sections data, model, training"),
         ("", r"holds a NoneType; expected sections"),
@@ -197,7 +197,8 @@ def test_defaults_are_the_same_wherever_they_are_reached_from(tmp_path, data, ma
     own = dataset()
     by_hand = make(own)
     by_name = Config.model_validate({"data": {"name": data}})
-    assert by_hand.config == by_name.model == loaded(tmp_path, f"data: {{name: {data}}}").model
+    assert by_name.model == loaded(tmp_path, f"data: {{name: {data}}}").model
+    assert by_hand.config == make(own, **by_name.model.model_dump()).config  # with numbers in place of `auto`
     run = fit(by_hand, own, epochs=1, device="cpu")
     assert run.config.training == by_name.training.model_copy(update={"epochs": 1})
     by_parts = Config.model_validate({"data": {"name": data}, "model": {"num_heads": 7}, "training": {"l2": 0.5}})
