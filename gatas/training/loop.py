@@ -30,7 +30,7 @@ from gatas.training.run import TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 
 JUMP = 3.0
-"""A loss that is so many times that of the epoch before is worth a warning."""
+"""A loss that is so many times that of the epoch before, and more by 1 at least, is worth a warning."""
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
@@ -310,7 +310,7 @@ class Session:
         if not self.history:
             return
         for seed, before, now in zip(self.seeds, self.history[-1]["loss"], entry["loss"], strict=True):
-            if now > JUMP * before > 0:
+            if now > JUMP * before > 0 and now > before + 1:
                 warnings.warn(
                     f"the training loss rose from {before:.3g} to {now:.3g} in epoch {entry['epoch'] + 1} (seed {seed}). The "
                     "best weights are kept; a smaller learning_rate or max_norm makes such jumps unlikely.",

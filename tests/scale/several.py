@@ -65,6 +65,14 @@ def links(group, folder, **settings):
     keep([fit(predictor(dataset), dataset, seed=1, group=group, **{**SETTINGS, "batch_size": 5, **settings})], group, folder)
 
 
+def lists(group, folder):
+    """Links of one process are hidden from the graph that another looks at."""
+    dataset = likes()
+    model = predictor(dataset, link_score=("vectors", "neighbourhood", "paths"), vector_size=6, revisits=True)
+    settings = {**SETTINGS, "loss": "list", "hidden_folds": 3, "num_negatives": 2, "n3": 0.01, "batch_size": 5}
+    keep([fit(model, dataset, seed=1, group=group, **settings)], group, folder)
+
+
 def seen(group, folder):
     links(group, folder, embedding_updates="seen")
 
@@ -193,7 +201,7 @@ def stopped(folder: Path, whom: tuple[int, ...], seconds: float) -> None:
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
     long(ALONE, folder / "warm")  # loads and compiles what all will need
-    for work in (nodes, consistency, labels, links, seen, seeds, evaluated):
+    for work in (nodes, consistency, labels, links, lists, seen, seeds, evaluated):
         for size in SIZES:
             end_of(size, work, folder / work.__name__ / str(size))
     started = time.monotonic()
