@@ -72,7 +72,7 @@ class AnswersTask:
         run = read_run(Path(self.run))
         dataset, config = run.open_data(), run.config.model
         steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
-        limits: Any = {"max_candidates": config.max_candidates, "max_degree": config.max_degree}
+        limits: Any = {name: getattr(config, name) for name in ("max_candidates", "max_degree", "revisits")}
         source = OnDemand(dataset.graph, steps, config.transition_kind, **limits, scratch=scratch)
         arrays, parameters = prepared(source)
         predictor = _made(run, dataset, source, "cpu")

@@ -1,0 +1,76 @@
+"""`AllNodes`: what scores of links need to know about every node, made once and kept."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from gatas.graph.inputs import Ints
+from gatas.inference.pair_scores import PairScores
+from gatas.inference.part_scores import NodeVectors, PartScores
+from gatas.inference.trained import TrainedModel
+from gatas.progress import ProgressCallback
+
+MOST_KEPT = 1 << 28
+"""Numbers about nodes that are kept at most, 2 GB; where there are more, they are made for each ranking."""
+BLOCK = 1 << 14
+"""Nodes that are scored at once."""
+
+Scores = PairScores | PartScores
+
+
+class AllNodes:
+    """What is known about the nodes of a predictor, of some or of all, as its scores of links need it.
+
+    Args:
+        trained: A model of links, over its graph or over that with new nodes.
+    """
+
+    def __init__(self, trained: TrainedModel) -> None:
+        self.trained, exact = trained, trained.exact
+        self.scores: Scores = PartScores(exact) if exact.parts else PairScores(exact)
+        self.kept: dict[int, NodeVectors] = {}
+
+    @property
+    def draws(self) -> range:
+        """Return the drawn neighbourhoods that answers are averaged over: one where nothing is drawn."""
+        return self.trained.draws if self.trained.exact.encodes else self.trained.draws[:1]
+
+    def some(self, nodes: Ints, draw: int, progress: ProgressCallback = lambda share: None) -> NodeVectors:
+        """Return what is known about nodes given by index."""
+        parts, done = [], 0
+        for batch in self.trained.batches(nodes) if self.trained.exact.encodes else ():
+            parts.append(self._made(batch, draw))
+            done += len(batch)
+            progress(done / len(nodes))
+        return _joined(parts) if parts else self._made(nodes, draw)
+
+    def blocks(self, draw: int, progress: ProgressCallback = lambda share: None) -> Iterator[NodeVectors]:
+        """Give what is known about all nodes, some at a time; kept from the first time on, unless it is too much."""
+        count = self.trained.graph.num_nodes
+        if draw not in self.kept and self.trained.exact.encodes and count * self.scores.size > MOST_KEPT:
+            for batch in self.trained.batches(np.arange(count)):
+                yield self._made(batch, draw)
+                progress((batch[-1] + 1) / count)
+            return
+        known = self.all(draw, progress)
+        for first in range(0, count, BLOCK):
+            yield {name: tensor[first : first + BLOCK] for name, tensor in known.items()}
+        progress(1.0)
+
+    def all(self, draw: int, progress: ProgressCallback = lambda share: None) -> NodeVectors:
+        """Return what is known about all nodes, kept from the first time on."""
+        if draw not in self.kept:
+            everyone = np.arange(self.trained.graph.num_nodes)
+            encodes = self.trained.exact.encodes
+            self.kept[draw] = self.some(everyone, draw, progress) if encodes else self.scores.known_about(None, None)
+        return self.kept[draw]
+
+    def _made(self, nodes: Ints, draw: int) -> NodeVectors:
+        exact = self.trained.exact
+        encoded = exact.represent(nodes, self.trained.mode, draw) if exact.encodes else None
+        return self.scores.known_about(torch.from_numpy(nodes).to(exact.device), encoded)
+
+
+def _joined(parts: list[NodeVectors]) -> NodeVectors:
+    return parts[0] if len(parts) == 1 else {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
