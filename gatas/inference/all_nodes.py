@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from gatas.graph.inputs import Ints
 from gatas.inference.pair_scores import PairScores
@@ -13,7 +14,7 @@ from gatas.progress import ProgressCallback
 
 MOST_KEPT = 1 << 28
 """Numbers about nodes that are kept at most, 2 GB; where there are more, they are made for each ranking."""
-BLOCK = 1 << 14
+BLOCK = 1 << 12
 """Nodes that are scored at once."""
 
 Scores = PairScores | PartScores
@@ -37,7 +38,10 @@ class AllNodes:
         return self.trained.draws if self.trained.exact.encodes else self.trained.draws[:1]
 
     def some(self, nodes: Ints, draw: int, progress: ProgressCallback = lambda share: None) -> NodeVectors:
-        """Return what is known about nodes given by index."""
+        """Return what is known about nodes given by index: what is kept, or made for them alone."""
+        if draw in self.kept:
+            places = torch.from_numpy(nodes).to(self.trained.device)
+            return {name: tensor.index_select(0, places) for name, tensor in self.kept[draw].items()}
         parts, done = [], 0
         for batch in self.trained.batches(nodes) if self.trained.exact.encodes else ():
             parts.append(self._made(batch, draw))
@@ -53,10 +57,11 @@ class AllNodes:
                 yield self._made(batch, draw)
                 progress((batch[-1] + 1) / count)
             return
+        before = draw in self.kept
         known = self.all(draw, progress)
         for first in range(0, count, BLOCK):
             yield {name: tensor[first : first + BLOCK] for name, tensor in known.items()}
-        progress(1.0)
+            progress(min(first + BLOCK, count) / count if before else 1.0)
 
     def all(self, draw: int, progress: ProgressCallback = lambda share: None) -> NodeVectors:
         """Return what is known about all nodes, kept from the first time on."""
@@ -65,6 +70,20 @@ class AllNodes:
             encodes = self.trained.exact.encodes
             self.kept[draw] = self.some(everyone, draw, progress) if encodes else self.scores.known_about(None, None)
         return self.kept[draw]
+
+    def represent_all(self, progress: ProgressCallback = lambda share: None) -> NDArray[np.float32]:
+        """Return representations of all nodes, and keep what scores need to know about them on the way."""
+        trained, count = self.trained, self.trained.graph.num_nodes
+        keeps = trained.exact.encodes and count * self.scores.size <= MOST_KEPT
+        found, known = list[NDArray[np.float32]](), {draw: list[NodeVectors]() for draw in self.draws}
+        for batch in trained.batches(np.arange(count)):
+            seen = {draw: trained.exact.represent(batch, trained.mode, draw) for draw in self.draws}
+            found.append(torch.stack(list(seen.values())).mean(0).float().cpu().numpy())
+            for draw, encoded in seen.items() if keeps else ():
+                known[draw].append(self.scores.known_about(torch.from_numpy(batch).to(trained.device), encoded))
+            progress((batch[-1] + 1) / count)
+        self.kept |= {draw: _joined(parts) for draw, parts in known.items() if parts}
+        return np.concatenate(found)
 
     def _made(self, nodes: Ints, draw: int) -> NodeVectors:
         exact = self.trained.exact

@@ -58,7 +58,7 @@ class LinkEnds:
             verb, other = ("lead to", "source") if backward else ("start from", "target")
             raise GatasError(
                 f"links of the type {trained.names[edge_type]!r} {verb} nodes of the type {possible}, and "
-                f"{trained.graph.id_of(int(wrong[0]))!r} is of the type {own!r}. Ask for another type of link, or for the links "
+                f"{trained.graph.id_of(int(wrong[0]))!r} is of the type {own!r}. Ask for another type of link, or for links "
                 f"that have it as their {other}."
             )
 

@@ -45,7 +45,7 @@ def rank_ends(
     """
     ends.refuse_wrong_end(asked, edge_type, backward=backward)
     best: list[tuple[Ints, NDArray[np.float64]]] = []
-    size = max(1, CELLS // max(1, nodes.trained.graph.num_nodes))
+    size = max(1, CELLS // max(1, nodes.trained.graph.num_nodes)) if nodes.trained.exact.parts else 1
     starts = range(0, len(asked), size)
     for number, first in enumerate(starts):
         some = asked[first : first + size]
@@ -55,11 +55,12 @@ def rank_ends(
             best.append((likeliest, chances[row, likeliest]))
     others = np.concatenate([found for found, _ in best]) if best else np.empty(0, np.int64)
     own = np.repeat(asked, [len(found) for found, _ in best])
-    if backward:
+    if backward and "paths" in nodes.trained.exact.parts:
         return _scored_again(nodes, others, edge_type, own)
     probabilities = np.concatenate([chance for _, chance in best]) if best else np.empty(0)
-    names, graph = [nodes.trained.names[edge_type]] * len(own), nodes.trained.graph
-    return LinkPrediction(ids_of(graph, own), names, ids_of(graph, others), probabilities.astype(np.float32))
+    names = [nodes.trained.names[edge_type]] * len(own)
+    sources, targets = (ids_of(nodes.trained.graph, end) for end in ((others, own) if backward else (own, others)))
+    return LinkPrediction(sources, names, targets, probabilities.astype(np.float32))
 
 
 def _scored_again(nodes: AllNodes, source: Ints, edge_type: int, target: Ints) -> LinkPrediction:
@@ -71,8 +72,7 @@ def _scored_again(nodes: AllNodes, source: Ints, edge_type: int, target: Ints) -
     group = np.unique(target, return_index=True)[1]
     first = {int(target[place]): place for place in group}  # targets stay in the order asked for
     order = np.lexsort((np.arange(len(source)), -found.probabilities, [first[int(node)] for node in target]))
-    columns = (ids_of(nodes.trained.graph, end[order]) for end in (source, target))
-    sources, targets = columns
+    sources, targets = (ids_of(nodes.trained.graph, end[order]) for end in (source, target))
     return LinkPrediction(sources, found.edge_types, targets, found.probabilities[order])
 
 

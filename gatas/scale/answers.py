@@ -76,6 +76,8 @@ class AnswersTask:
         source = OnDemand(dataset.graph, steps, config.transition_kind, **limits, scratch=scratch)
         arrays, parameters = prepared(source)
         predictor = _made(run, dataset, source, "cpu")
+        if self.asked == "embeddings" and not predictor.embedding_size:
+            predictor.embed_indices(np.arange(1))  # refuses, and says why
         size = predictor.embedding_size if self.asked == "embeddings" else len(predictor.names)
         parameters |= {"model": predictor.fingerprint, "size": size, "about": run.about}
         neighbours = np.minimum(np.sum(source.walks, axis=0), config.sample_size)

@@ -71,6 +71,26 @@ def test_ranked_links_are_not_known_yet(like_client, like_predictor):
     assert post(like_client, "/v1/links/likeliest", source=0, type="likes", top=3) == found  # the name that it had before
 
 
+def test_links_to_a_node_are_ranked(like_client, like_predictor):
+    found = post(like_client, "/v1/links/rank", target=4, type="likes", top=3)
+    assert found["links"] == like_predictor.rank_links(target=4, edge_type="likes", top=3).table().to_pylist()
+
+
+def test_links_that_are_scored_by_parts_are_served(part_client, part_predictor):
+    pairs = [{"source": 0, "type": "likes", "target": 2}]
+    assert post(part_client, "/v1/links", pairs=pairs)["links"][0]["probability"] == pytest.approx(
+        part_predictor.predict_links(0, "likes", 2)[0], rel=1e-7
+    )
+    for end in ("source", "target"):
+        found = post(part_client, "/v1/links/rank", type="likes", top=3, **{end: 0})
+        assert found["links"] == part_predictor.rank_links(edge_type="likes", top=3, **{end: 0}).table().to_pylist()
+    rows = post(part_client, "/v1/embed", ids=[3, 4])["embeddings"]
+    np.testing.assert_array_equal(np.array(rows, np.float32), part_predictor.embed([3, 4]))
+    assert len(post(part_client, "/v1/neighbours", id=3, top=2)["neighbours"]) == 2
+    new = {"ids": [12], "edges": [{"source": 12, "type": "likes", "target": 0}]}
+    assert len(post(part_client, "/v1/links/rank", source=12, type="likes", top=2, new=new)["links"]) == 2
+
+
 def test_new_nodes_come_with_the_request(camp_client, camp_predictor):
     found = post(camp_client, "/v1/embed", new=NEW)
     own = camp_predictor.embed_new(NEW["features"], LISTED, ids=NEW["ids"])
