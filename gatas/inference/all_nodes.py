@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 from gatas.inference.pair_scores import PairScores
 from gatas.inference.part_scores import NodeVectors, PartScores
@@ -25,10 +26,12 @@ class AllNodes:
 
     Args:
         trained: A model of links, over its graph or over that with new nodes.
+        before: What is known about the graph without new nodes, if anything is: it is taken over for all nodes that new edges
+            are too far from to matter.
     """
 
-    def __init__(self, trained: TrainedModel) -> None:
-        self.trained, exact = trained, trained.exact
+    def __init__(self, trained: TrainedModel, before: "AllNodes | None" = None) -> None:
+        self.trained, self.before, exact = trained, before, trained.exact
         self.scores: Scores = PartScores(exact) if exact.parts else PairScores(exact)
         self.kept: dict[int, NodeVectors] = {}
 
@@ -66,10 +69,33 @@ class AllNodes:
     def all(self, draw: int, progress: ProgressCallback = lambda share: None) -> NodeVectors:
         """Return what is known about all nodes, kept from the first time on."""
         if draw not in self.kept:
-            everyone = np.arange(self.trained.graph.num_nodes)
-            encodes = self.trained.exact.encodes
-            self.kept[draw] = self.some(everyone, draw, progress) if encodes else self.scores.known_about(None, None)
+            if not self.trained.exact.encodes:
+                self.kept[draw] = self.scores.known_about(None, None)
+            elif self.before is not None and draw in self.before.kept:
+                self.kept[draw] = self._taken_over(self.before.kept[draw], draw, progress)
+            else:
+                self.kept[draw] = self.some(np.arange(self.trained.graph.num_nodes), draw, progress)
         return self.kept[draw]
+
+    def _taken_over(self, known: NodeVectors, draw: int, progress: ProgressCallback) -> NodeVectors:
+        """What was known before, but for new nodes and for those whose walks new edges can change."""
+        changed = self._changed()
+        made, places = self.some(changed, draw, progress), torch.from_numpy(changed).to(self.trained.device)
+        count = self.trained.graph.num_nodes
+        longer = {name: tensor.new_empty(count, *tensor.shape[1:]) for name, tensor in known.items()}
+        for name, tensor in longer.items():
+            tensor[: len(known[name])] = known[name]
+            tensor[places] = made[name].to(tensor.dtype)
+        return longer
+
+    def _changed(self) -> Ints:
+        """Nodes from which a walk, all but its last step, comes to a node with new edges; every edge can be walked back."""
+        graph = self.trained.graph
+        assert isinstance(graph, ExtendedGraph)
+        found = np.union1d(graph.changed, self.trained.new_indices)
+        for _ in range(self.trained.sampler.transitions.setting.num_steps - 1):
+            found = np.union1d(found, graph.edges_from(found).target)
+        return found
 
     def represent_all(self, progress: ProgressCallback = lambda share: None) -> NDArray[np.float32]:
         """Return representations of all nodes, and keep what scores need to know about them on the way."""

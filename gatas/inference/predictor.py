@@ -24,6 +24,7 @@ from gatas.inference.ranking import evaluate_ranking
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
 from gatas.sampling.sampler import Mode
+from gatas.tasks.link_paths import walks_both_ways
 from gatas.transitions import Nearby, Transitions
 
 if TYPE_CHECKING:
@@ -240,7 +241,11 @@ class Predictor(TrainedModel):
         >>> predictor.with_new_nodes(features, (["zoe"], ["knows"], ["ada"]), ids=["zoe"]).explain("zoe")
         """
         graph, exact = extended(self, features, edges, ids, weights, embeddings, reverse)
-        return Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
+        found = Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
+        known = self.__dict__.get("all_nodes") if isinstance(self.graph, Graph) else None
+        if known is not None and reverse and walks_both_ways(self.graph):
+            found.all_nodes = AllNodes(found, known)
+        return found
 
     def embed_new(self, features: Any, edges: Any, **settings: Unpack[NewNodeSettings]) -> NDArray[np.float32]:
         """Return (n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from typing import Any
 
 import numpy as np
 import pyarrow.csv
@@ -98,7 +99,7 @@ def test_links_by_parts_are_scored_and_ranked_from_either_end(gatas, kinship_par
     assert code == 0 and [row["probability"] for row in json.loads(out)] == pytest.approx(chances.tolist(), rel=1e-7)
     for end in ("source", "target"):
         code, out, _ = gatas("predict", kinship_parts_folder, f"--{end}", first, "--type", "cousin", "--top", 3, "--json")
-        asked = {end: first, "edge_type": "cousin", "top": 3}
+        asked: Any = {end: first, "edge_type": "cousin", "top": 3}
         assert code == 0 and json.loads(out) == predictor.rank_links(**asked).table().to_pylist()
     code, out, _ = gatas("evaluate", kinship_parts_folder, "--protocol", "ranking", "--json")
     assert code == 0 and json.loads(out)["test"]["mrr"] == pytest.approx(predictor.evaluate_ranking("test")["mrr"])

@@ -218,6 +218,26 @@ def test_paths_of_new_nodes_are_those_of_the_graph_with_them():
     np.testing.assert_array_equal(extended.predict_links(every[0], name, every[1]), expected)
 
 
+@pytest.mark.parametrize("parts", [ALL, ("pair",)], ids="+".join)
+@pytest.mark.parametrize("num_steps", [1, 2, 3])
+def test_what_is_known_about_nodes_far_from_new_edges_is_taken_over(parts, num_steps):
+    """A ring of forty: a new node is linked to one place, and only what is around it is made anew."""
+    node = np.arange(40)
+    graph = Graph.from_edges(node, (node + 1) % 40, np.zeros(40, int), edge_type_names=["next"], inverse=True)
+    links = Pairs(node, np.zeros(40, np.int64), (node + 1) % 40, np.ones(40, np.int8))
+    dataset = Dataset.for_links(graph, {"train": links}, ("next",))
+    model = model_of(dataset, parts, num_steps=num_steps)
+    new: Any = (None, ([40, 8], ["next"] * 2, [3, 40]))
+    cold = Predictor(model, dataset, mode="all").with_new_nodes(*new)
+    warm = Predictor(model, dataset, mode="all").prepare_links().with_new_nodes(*new)
+    made, represent = [], warm.exact.represent
+    warm.exact.represent = lambda nodes, *given: made.extend(nodes) or represent(nodes, *given)  # type: ignore
+    for source in (40, 3, 20):
+        expected = cold.rank_links(source, "next", 50)
+        assert warm.rank_links(source, "next", 50).table().equals(expected.table())
+    assert len(set(made)) == 1 + 2 * (2 * num_steps - 1) and len(made) == len(set(made)) + 1  # the first query before all
+
+
 def shop():
     """Customers 0 to 5 buy things 6 to 9, and know each other."""
     bought = [(one, 6 + (one * step) % 4) for one in range(6) for step in (1, 3)]

@@ -482,7 +482,7 @@ def test_others_are_answered_while_links_are_ranked(like_predictor):
                 return rank(*args, progress=progress, **given)
         raise AssertionError("nobody else was answered")
 
-    predictor.rank_links = slow  # type: ignore[method-assign]
+    predictor.rank_links = slow  # type: ignore[assignment, method-assign]
     with ready(model) as client:
         ranking = later(lambda: client.post("/v1/links/rank", json={"source": 0, "type": "likes"}))
         assert started.wait(WAIT)
