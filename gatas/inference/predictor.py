@@ -243,7 +243,7 @@ class Predictor(TrainedModel):
         graph, exact = extended(self, features, edges, ids, weights, embeddings, reverse)
         found = Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
         known = self.__dict__.get("all_nodes") if isinstance(self.graph, Graph) else None
-        if known is not None and reverse and walks_both_ways(self.graph):
+        if known is not None and reverse and walks_both_ways(self.dataset.graph):
             found.all_nodes = AllNodes(found, known)
         return found
 

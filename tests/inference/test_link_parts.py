@@ -90,6 +90,24 @@ def test_answers_do_not_depend_on_what_else_is_asked_for(runs, mode):
         assert part.to_pylist() == one.table().to_pylist()
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU that torch can use")
+@pytest.mark.parametrize("parts", [*PARTS, ("pair",)], ids="+".join)
+def test_a_gpu_gives_the_answers_of_a_cpu(parts):
+    dataset = likes()
+    here = Predictor(model_of(dataset, parts), dataset, mode="all")
+    there = Predictor(model_of(dataset, parts), dataset, mode="all").to("cuda")
+    sources, targets = np.repeat(np.arange(12), 12), np.tile(np.arange(12), 12)
+    expected = here.predict_links(sources, "likes", targets)
+    assert there.predict_links(sources, "likes", targets) == pytest.approx(expected, abs=1e-6)
+    ends: list[Any] = [{"source": 3}, {"target": 3}]
+    for asked in ends:
+        one, other = (predictor.rank_links(edge_type="likes", top=4, **asked) for predictor in (here, there))
+        assert other.probabilities == pytest.approx(one.probabilities, abs=1e-6)
+    extended = there.with_new_nodes(None, ([12], ["likes"], [0]))
+    assert len(extended.rank_links(12, "likes", top=3)) == 3
+    assert there.evaluate_ranking("test")["mrr"] == pytest.approx(here.evaluate_ranking("test")["mrr"], abs=1e-3)
+
+
 def test_known_links_are_ranked_neither_forwards_nor_backwards(runs):
     predictor = runs(("vectors", "paths")).predictor
     assert sorted(predictor.rank_links(1, "likes", 50).targets.to_pylist()) == [0, *range(4, 12)]  # it likes 2 and 3

@@ -5,9 +5,11 @@ import pytest
 from pydantic import BaseModel
 
 import gatas
+from gatas.inference import Predictor
 from gatas.serving import app, responses
 from gatas.serving.loaded_model import LoadedModel
 from tests.inference.conftest import trained
+from tests.inference.test_link_parts import model_of, shop
 from tests.serving.conftest import ready
 from tests.tasks.toys import classifier, labelled_graphs
 
@@ -220,3 +222,19 @@ def test_the_page_is_shown_where_there_is_one(camp_predictor, tmp_path, monkeypa
         assert answer.text == "<h1>explorer</h1>" and answer.headers["content-type"].startswith("text/html")
         assert client.get("/nothing.js").json()["code"] == "not_found"
         assert client.get("/v1/model").status_code == 200
+
+
+def test_a_node_that_no_such_link_has_at_that_end_is_refused():
+    with ready(LoadedModel(Predictor(model_of(shop(), ("vectors", "paths")), shop()))) as client:
+        refused = client.post("/v1/links/rank", json={"source": 7, "type": "buys"})
+        assert refused.status_code == 422 and refused.json()["code"] == "wrong_node_type"
+        assert "start from nodes of the type 'customer'" in refused.text
+        assert post(client, "/v1/links/rank", target=7, type="buys")["links"]
+
+
+def test_a_model_of_paths_alone_is_served_without_representations():
+    with ready(LoadedModel(Predictor(model_of(shop(), ("paths",)), shop()))) as client:
+        assert post(client, "/v1/links/rank", source=0, type="buys", top=2)["links"]
+        assert client.get("/v1/model").json()["neighbours"] == "off"
+        refused = client.post("/v1/embed", json={"ids": [0]})
+        assert refused.status_code == 422 and "typed paths alone" in refused.text
