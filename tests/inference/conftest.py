@@ -90,6 +90,17 @@ def kinship_folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def kinship_parts_folder(tmp_path_factory):
+    """Links scored by vectors and typed paths."""
+    folder = tmp_path_factory.mktemp("kinship_parts")
+    dataset = gatas.load_dataset("kinship")
+    model = gatas.LinkPredictor(dataset, link_score=("vectors", "paths"), vector_size=8, revisits=True)
+    training: Any = {"loss": "list", "hidden_folds": 4, "n3": 0.01, "l2": 0, "epochs": 1, "batch_size": 500}
+    gatas.fit(model, dataset, seed=0, device="cpu", folder=folder, **training)
+    return folder
+
+
 SHOP_EDGES = "from,to,relation,times\n" + "".join(f"c{k},t{(k * step) % 6},buys,{step}\n" for k in range(12) for step in (1, 5))
 SHOP_NODES = "key,kind,age,town,colour,label\n" + "".join(
     [f"c{k},customer,{20 + k},{'rome' if k % 2 else 'oslo'},,{'xy'[k % 2]}\n" for k in range(12)]
