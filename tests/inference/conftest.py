@@ -85,7 +85,7 @@ def kinship_folder(tmp_path_factory):
         "neighbour_size": 8,
         "pair_hidden_size": 16,
     }
-    model = gatas.LinkPredictor(dataset, **sizes)
+    model = gatas.LinkPredictor(dataset, link_score=("pair",), **sizes)
     gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, batch_size=500, folder=folder)
     return folder
 
