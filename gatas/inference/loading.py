@@ -27,7 +27,7 @@ def load(folder: str | Path, *, device: str = "auto", mode: Mode | None = None, 
     where, run = chosen_device(device), read_run(Path(folder))
     dataset, config = run.open_data(), run.config.model
     steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
-    walks = Walks(steps, config.transition_kind, config.max_candidates, config.max_degree)
+    walks = Walks(steps, config.transition_kind, config.max_candidates, config.max_degree, config.revisits)
     rows = Nearby(dataset.graph, Setting.made(walks, dataset.graph, fingerprint=""))
     model, training = run.make_model(dataset, rows).to(where), run.config.training
     return Predictor(model, dataset, mode=mode or training.evaluation_mode, draws=draws or training.evaluation_draws)

@@ -34,6 +34,11 @@ class PathPlaces(NamedTuple):
     forward: Tensor  # (path ids,) int32
     backward: Tensor  # (path ids,) int32
 
+    @property
+    def ids(self) -> Tensor:
+        """Return (P,) ids of the paths with weights, in the order of their places, which is ascending."""
+        return (self.forward >= 0).nonzero()[:, 0]
+
 
 class LinkHead(nn.Module):
     """Scores typed links by up to three parts: vectors of the nodes' own, what their neighbourhoods say, and paths between.
@@ -55,6 +60,7 @@ class LinkHead(nn.Module):
 
     part_weights: Tensor
     type_bias: Tensor
+    path_ids: Tensor
     path_place: Tensor
     reversed_path_place: Tensor
 
@@ -86,8 +92,15 @@ class LinkHead(nn.Module):
             self.paths = paths
             self.register_buffer("path_place", places.forward, persistent=False)
             self.register_buffer("reversed_path_place", places.backward, persistent=False)
+            self.register_buffer("path_ids", places.ids)
         self.register_buffer("part_weights", torch.ones(len(self.parts)))
         self.register_buffer("type_bias", torch.zeros(num_types))
+
+    def replace_paths(self, paths: PathWeights, places: PathPlaces) -> None:
+        """Give weights to other paths; what was learned about those before is lost."""
+        device = self.type_bias.device
+        self.paths, self.path_ids = paths.to(device), places.ids.to(device)
+        self.path_place, self.reversed_path_place = places.forward.to(device), places.backward.to(device)
 
     def node_vectors(self, nodes: Tensor, encoded: Tensor | None) -> dict[str, Tensor]:
         """Return what the parts know about (n,) nodes: (n, D) vectors, by part."""

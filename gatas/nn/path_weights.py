@@ -40,12 +40,22 @@ class PathWeights(nn.Module):
 
     def forward(self) -> Tensor:
         """Return (T, P, 3) weights; zeros for the path that is the link itself."""
-        weights = self.table if self.is_table else torch.einsum("pk,tjk->tpj", self._of_path(), self.of_type)
+        weights = self.table if self.is_table else torch.einsum("pk,tjk->tpj", self.factors(), self.of_type)
         types = (self.own_path >= 0).nonzero()[:, 0]
         return weights.index_put((types, self.own_path[types]), weights.new_zeros(()))
 
-    def _of_path(self) -> Tensor:
-        """(P, K) products over the steps of each path."""
+    def of_types(self, types: Tensor, of_path: Tensor | None = None) -> Tensor:
+        """Return (n, P, 3) weights of some types; `of_path` are `factors`, where these are known already."""
+        if self.is_table:
+            weights = self.table[types]
+        else:
+            weights = torch.einsum("pk,tjk->tpj", self.factors() if of_path is None else of_path, self.of_type[types])
+        own = self.own_path[types]
+        rows = (own >= 0).nonzero()[:, 0]
+        return weights.index_put((rows, own[rows]), weights.new_zeros(()))
+
+    def factors(self) -> Tensor:
+        """Return (P, K) factors of paths, where weights are not a table: products over the steps of each."""
         product = self.of_step[0][self.relations[:, 0]]
         for step in range(1, self.relations.shape[1]):
             product = product * self.of_step[step][self.relations[:, step]]

@@ -22,7 +22,9 @@ def walks_both_ways(graph: Graph) -> bool:
     return NO_INVERSE not in tuple(graph.inverse_of)
 
 
-def path_weights(graph: Graph, transitions: TransitionSource, edge_types: Ints, rank: int) -> tuple[PathWeights, PathPlaces]:
+def path_weights(
+    graph: Graph, transitions: TransitionSource, edge_types: Ints, rank: int, paths: Ints | None = None
+) -> tuple[PathWeights, PathPlaces]:
     """Make weights for the paths that a table has, or for all paths where rows are made on demand.
 
     Args:
@@ -30,6 +32,7 @@ def path_weights(graph: Graph, transitions: TransitionSource, edge_types: Ints, 
         transitions: Its rows.
         edge_types: The edge type of each type of link, or -1.
         rank: Factors of the weights, where these are not a table.
+        paths: Ids of the paths, ascending, where these are known from an earlier training.
     """
     num_relations, num_steps = graph.num_relations, transitions.setting.num_steps
     count = num_paths(num_relations, num_steps)
@@ -38,7 +41,7 @@ def path_weights(graph: Graph, transitions: TransitionSource, edge_types: Ints, 
             f"{num_relations} relations over {num_steps} steps make {count:,} paths; weights are for {MOST_PATHS:,} at "
             "most. Use fewer steps, or leave 'paths' out of link_score."
         )
-    paths = _paths_of(transitions, count, num_relations)
+    paths = _paths_of(transitions, count, num_relations) if paths is None else paths
     relations = relation_table(paths, num_relations, num_steps)  # (P, C)
     place = np.full(count, -1, np.int32)
     place[paths] = np.arange(len(paths), dtype=np.int32)

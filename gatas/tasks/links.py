@@ -87,6 +87,15 @@ class LinkPredictor(Model):
         settings: Any = {"decoder": config.decoder, "vector_size": config.vector_size}
         return LinkHead(parts, *sizes, **settings, paths=weights, places=places)
 
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Take weights, and with them the paths that have any: a table that was not built here may have others."""
+        paths = state_dict.get("head.path_ids")
+        if paths is not None and "paths" in self.parts and not torch.equal(paths.cpu(), self.link_head.path_ids.cpu()):
+            ids = paths.cpu().numpy()
+            known = path_weights(self.graph, self.transitions, self.edge_types, self.config.path_factors, ids)
+            self.link_head.replace_paths(*known)
+        return super().load_state_dict(state_dict, strict, assign)
+
     @property
     def link_head(self) -> LinkHead:
         """Return the head of a model whose score is a sum of parts."""
