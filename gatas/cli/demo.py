@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gatas.cli.explain import signed
-from gatas.cli.output import plain_table, print_table, stdout
+from gatas.cli.output import plain_table, print_table, signed, stdout
 from gatas.cli.train import depth_of, readable_depth
 from gatas.cli.transitions import print_row
 

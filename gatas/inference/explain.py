@@ -51,7 +51,7 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
         raise GatasError("this model predicts links: ask for (source, type, target), where the type is the answer.")
     (found,) = _looked_at(trained, [asked], mode, draw)
     if trained.predicts_links:
-        return explanation_of(trained, found if _attends(trained) else _by_probability(found), None, mode)
+        return explanation_of(trained, found if attends(trained) else _by_probability(found), None, mode)
     logits = trained.exact.apply_head(represented(found.output[None]))
     number = int(logits.argmax()) if answer is None else index_of_name(answer, trained, "class")
     of_answer = AskedAnswer(
@@ -78,7 +78,7 @@ def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     return explanation_of(trained, source, of_source, mode, explanation_of(trained, target, of_target, mode))
 
 
-def _attends(trained: TrainedModel) -> bool:
+def attends(trained: TrainedModel) -> bool:
     """Whether answers depend on attention: not where links are scored by vectors and paths alone."""
     model = trained.model
     return not isinstance(model, LinkPredictor) or not model.parts or "neighbourhood" in model.parts

@@ -10,7 +10,6 @@ from gatas.inference.explanation import Answer, Explanation
 from gatas.inference.prediction import SHOWN, cut_short, html_table
 
 ContributionKind = Literal["type", "vectors", "source", "target", "neighbourhood", "path", "no path"]
-Id = int | str
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class ScoredPart:
 class PathWalk:
     """A concrete walk from source to target, and its share of the path's probability."""
 
-    nodes: tuple[Id, ...]
+    nodes: tuple[int | str, ...]
     share: float
 
 
@@ -46,7 +45,7 @@ class PathWalk:
 class NodeBetween:
     """A node that walks of a path go through, at which step, and the share of the path's probability that does."""
 
-    node: Id
+    node: int | str
     step: int
     share: float
 
@@ -81,16 +80,16 @@ class LinkExplanation:
     was the only one, the model says what it says of nodes without any.
     """
 
-    source: Id
+    source: int | str
     edge_type: str
-    target: Id
+    target: int | str
     answer: Answer
     known: bool  # a link of the graph or of the training data
     num_steps: int  # C: paths are looked for up to so many steps
     terms: tuple[LinkContribution, ...]
     paths: tuple[PathContribution, ...]
     parts: tuple[ScoredPart, ...]
-    shared_neighbours: tuple[Id, ...]  # one step from both ends, over edges of any type
+    shared_neighbours: tuple[int | str, ...]  # one step from both ends, over edges of any type
     neighbourhood: Explanation | None  # the source's side, with the target's as its `other`
 
     def __repr__(self) -> str:

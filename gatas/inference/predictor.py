@@ -2,7 +2,7 @@
 
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 import torch
@@ -152,6 +152,14 @@ class Predictor(TrainedModel):
         >>> gatas.load("runs/kinship").evaluate_ranking("test")["mrr"]
         """
         return evaluate_ranking(self, split, batch_size=batch_size, progress=progress)
+
+    @overload
+    def explain(self, asked: Id, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None) -> "Explanation": ...
+
+    @overload
+    def explain(
+        self, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
+    ) -> "Explanation | LinkExplanation": ...
 
     def explain(
         self, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None

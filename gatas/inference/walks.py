@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from gatas.graph import Graph
 from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
+from gatas.inference.explanation import Float64s
 from gatas.transitions.build import Walks
 
-Float64s = NDArray[np.float64]
 AnyGraph = Graph | ExtendedGraph
 
 

@@ -81,8 +81,9 @@ def rows_without(trained, source, target, path):
     row = trained.model.transitions.row(source)
     kept = ~((row.node == target) & (row.path == path))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row.step[kept], minlength=3))])
-    columns = (torch.from_numpy(np.ascontiguousarray(column[kept])) for column in (row.node, row.path, row.probability))
-    return PathRows(torch.tensor([0]), torch.from_numpy(indptr), *columns, len(indptr) - 1, trained.model.log_degree)
+    node, paths, probability = (torch.from_numpy(column[kept]) for column in (row.node, row.path, row.probability))
+    columns = (torch.from_numpy(indptr), node, paths, probability)
+    return PathRows(torch.tensor([0]), *columns, len(indptr) - 1, trained.model.log_degree)
 
 
 def test_without_a_path_the_answer_is_that_of_the_graph_without_it():
