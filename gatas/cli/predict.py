@@ -28,8 +28,9 @@ def predict(
     pairs: Path | None = typer.Option(None, "--pairs", metavar="FILE", help="Score these links: source, target[, type]."),
     source: list[str] = typer.Option([], "--source", metavar="ID", help="Find this node's likeliest links; repeatable."),
     sources: Path | None = typer.Option(None, "--sources", metavar="FILE", help="The same for a table's column of ids."),
+    target: list[str] = typer.Option([], "--target", metavar="ID", help="Find the likeliest links to this node; repeatable."),
     edge_type: str | None = typer.Option(None, "--type", help="Type of the links, where there are several."),
-    top: int = typer.Option(10, "--top", min=1, help="How many links for each source; known ones are left out."),
+    top: int = typer.Option(10, "--top", min=1, help="How many links for each node; known ones are left out."),
     new_nodes: Path | None = runs.NewNodesOption,
     new_edges: Path | None = runs.NewEdgesOption,
     new_embeddings: runs.EmbeddingChoice = runs.NewEmbeddingsOption,
@@ -43,12 +44,12 @@ def predict(
     verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead."""
+    """Say which classes nodes have; or, of a model of links, how likely given links are, or which are likeliest at a node."""
     with quick_imports():
         from gatas.inference.columns import read_ids
         from gatas.inference.files import TABLES, check_suffix
 
-    runs.refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources)
+    runs.refuse_both(nodes=nodes, pairs=pairs, source=source, sources=sources, target=target)
     if ids and nodes is not None:
         raise ConfigError("ids and --nodes were given; expected one of them.")
     if out is not None:
@@ -57,25 +58,28 @@ def predict(
         verified(run)
     chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
-        runs.refuse_with_engine(
-            ids=ids, nodes=nodes, pairs=pairs, source=source, sources=sources, new_nodes=new_nodes, new_edges=new_edges
-        )
+        asked: dict[str, Any] = {"ids": ids, "nodes": nodes, "pairs": pairs, "source": source, "sources": sources}
+        runs.refuse_with_engine(**asked, target=target, new_nodes=new_nodes, new_edges=new_edges)
         if out is None:
             raise ConfigError("--engine writes the classes of all nodes: say into which file, by --out.")
         report(out, jobs.answer_all("predictions", run, out, chosen, parts, job, device)["nodes"], json)
         return
     predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
     if not predictor.predicts_links:
-        if pairs or source or sources or edge_type:
-            raise ConfigError("the model predicts classes of nodes; --pairs, --source, --sources and --type are for links.")
+        if pairs or source or sources or target or edge_type:
+            raise ConfigError(
+                "the model predicts classes of nodes; --pairs, --source, --sources, --target and --type are for links."
+            )
         classify(predictor, ids or wanted, out, json)
     elif pairs is not None:
         show(scored(predictor, pairs, edge_type), out, json)
+    elif target and not ids:
+        show(ranked(predictor, {"target": target}, edge_type, top), out, json)
     else:
         starts = list(source) or (wanted if sources is None else read_ids(predictor.dataset, sources))
         if ids or not starts:
             raise ConfigError("the model predicts links. Give --pairs FILE, or --source ID with --type T and --top K.")
-        show(ranked(predictor, starts, edge_type, top), out, json)
+        show(ranked(predictor, {"source": starts}, edge_type, top), out, json)
 
 
 def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, json: bool) -> None:
@@ -121,10 +125,10 @@ def scored(predictor: "Predictor", pairs: Path, edge_type: str | None) -> "LinkP
         return predictor.score_links(ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
 
 
-def ranked(predictor: "Predictor", sources: list[Any], edge_type: str | None, top: int) -> "LinkPrediction":
-    """Find the likeliest links from some nodes."""
+def ranked(predictor: "Predictor", asked: dict[str, Any], edge_type: str | None, top: int) -> "LinkPrediction":
+    """Find the likeliest links from some nodes, the `source`, or to some, the `target`."""
     with progress_bar("links") as progress:
-        return predictor.rank_links(sources, only_type(predictor, edge_type), top, progress=progress)
+        return predictor.rank_links(**asked, edge_type=only_type(predictor, edge_type), top=top, progress=progress)
 
 
 def only_type(predictor: "Predictor", edge_type: str | None) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
-from gatas.tasks import Model
+from gatas.tasks import LinkPredictor, Model
 
 SLOTS = 1 << 16
 """Neighbours that are represented together, about: what memory is needed for."""
@@ -17,10 +18,12 @@ EMBEDDINGS = "inputs.embeddings.weight"
 
 @dataclass(frozen=True, slots=True)
 class NodeRows:
-    """Features and learned embeddings of nodes, a row for each."""
+    """Features, learned embeddings, and what links are scored by, of nodes: a row for each."""
 
-    features: Tensor | None
-    embeddings: Tensor | None
+    features: Tensor | None = None
+    embeddings: Tensor | None = None
+    vectors: Tensor | None = None
+    popularity: Tensor | None = None
 
 
 class ExactEncoder:
@@ -33,23 +36,52 @@ class ExactEncoder:
 
     def __init__(self, model: Model, sampler: NeighbourSampler | None = None) -> None:
         self.model, self.sampler = model.eval(), sampler or model.sampler
-        self.new = NodeRows(None, None)  # rows of nodes after the model's last
+        self.new = NodeRows()  # rows of nodes after the model's last
         self.device = self.sampler.depth_logits.device
         self.encoder_weights = in_float64(model.encoder, skip=EMBEDDINGS)
-        self.head_weights = in_float64(model.head)
+        self.parts = model.parts if isinstance(model, LinkPredictor) else ()
+        self.head_weights = {} if self.parts else in_float64(model.head)
+        self.log_degree = model.log_degree if isinstance(model, LinkPredictor) else torch.empty(0)
+
+    @property
+    def num_nodes(self) -> int:
+        """Return how many nodes there are, the new ones among them."""
+        return self.sampler.transitions.setting.num_nodes
+
+    @property
+    def encodes(self) -> bool:
+        """Whether the encoder is trained: where links are scored without neighbourhoods, it is not."""
+        return not self.parts or "neighbourhood" in self.parts
 
     @property
     def size(self) -> int:
-        """Return the width of a representation."""
-        return self.model.encoder.output_size
+        """Return the width of a representation; 0 where nodes have none."""
+        if self.encodes:
+            return self.model.encoder.output_size
+        return int(self._vectors.shape[1]) if "vectors" in self.parts else 0
+
+    @property
+    def _vectors(self) -> Tensor:
+        assert isinstance(self.model, LinkPredictor)
+        return self.model.link_head.vectors.weight
 
     @torch.no_grad()
     def represent(self, nodes: Ints, mode: Mode, draw: int = -1) -> Tensor:
-        """Return (B, K·F'') float64 representations of nodes given by index."""
+        """Return float64 representations of nodes given by index: (B, K·F''), or their own vectors where no others are trained.
+
+        A model that scores links by typed paths alone has none.
+        """
         targets = torch.from_numpy(nodes).to(self.device)
+        if not self.encodes:
+            if "vectors" not in self.parts:
+                raise GatasError(
+                    "the model scores links by typed paths alone, so nodes have no representations. Train one whose link_score "
+                    "has vectors or neighbourhood."
+                )
+            return gathered(self._vectors, self.new.vectors, targets).double()
         neighbourhood = self.sampler(targets, draw=draw, mode=mode)
         found = [self.encode(targets[part], part_of(neighbourhood, part)) for part in parts_of(neighbourhood.mask)]
-        return torch.cat(found) if found else torch.empty(0, self.size, dtype=torch.float64)
+        return torch.cat(found) if found else torch.empty(0, self.size, dtype=torch.float64, device=self.device)
 
     @torch.no_grad()
     def apply_head(self, *representations: Tensor) -> Tensor:
@@ -74,9 +106,10 @@ class ExactEncoder:
 
     def _rows(self, nodes: Tensor) -> NodeRows:
         embeddings = self.model.encoder.inputs.embeddings
+        features = self.model.features if self.model.num_features else None
         return NodeRows(
-            _gathered(self.model.features if self.model.num_features else None, self.new.features, nodes),
-            _gathered(None if embeddings is None else embeddings.weight, self.new.embeddings, nodes),
+            None if features is None else gathered(features, self.new.features, nodes).double(),
+            None if embeddings is None else gathered(embeddings.weight, self.new.embeddings, nodes).double(),
         )
 
 
@@ -86,14 +119,14 @@ def in_float64(module: nn.Module, skip: str = "") -> dict[str, Tensor]:
     return {name: tensor.detach().double() for name, tensor in given if name != skip and tensor.is_floating_point()}
 
 
-def _gathered(known: Tensor | None, new: Tensor | None, nodes: Tensor) -> Tensor | None:
-    """Return rows of the model's nodes, and of new nodes after them."""
-    if known is None:
-        return None
-    rows = known.detach().index_select(0, nodes.clamp_max(len(known) - 1)).double()
+def gathered(known: Tensor, new: Tensor | None, nodes: Tensor | None) -> Tensor:
+    """Return rows of the model's nodes, and of new nodes after them: of some, or of all."""
+    if nodes is None:
+        return known.detach() if new is None else torch.cat([known.detach(), new.to(known.dtype)])
+    rows = known.detach().index_select(0, nodes.clamp_max(len(known) - 1))
     later = nodes >= len(known)
     if new is not None:
-        rows[later] = new[nodes[later] - len(known)].double()
+        rows[later] = new[nodes[later] - len(known)].to(rows.dtype)
     return rows
 
 

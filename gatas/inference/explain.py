@@ -21,7 +21,6 @@ from gatas.inference.explanation import Answer, Explanation, ExplanationPart, Fl
 from gatas.inference.trained import TrainedModel
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
-from gatas.tasks import LinkPredictor
 from gatas.transitions.paths import path_length, path_name, path_relations
 
 CERTAIN = 100.0
@@ -51,7 +50,7 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
         raise GatasError("this model predicts links: ask for (source, type, target), where the type is the answer.")
     (found,) = _looked_at(trained, [asked], mode, draw)
     if trained.predicts_links:
-        return explanation_of(trained, found if attends(trained) else _by_probability(found), None, mode)
+        return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
     logits = trained.exact.apply_head(represented(found.output[None]))
     number = int(logits.argmax()) if answer is None else index_of_name(answer, trained, "class")
     of_answer = AskedAnswer(
@@ -76,12 +75,6 @@ def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     of_target = AskedAnswer(name, lambda output: log_odds(source.output[None], output))
     of_source = AskedAnswer(name, lambda output: log_odds(output, target.output[None]))
     return explanation_of(trained, source, of_source, mode, explanation_of(trained, target, of_target, mode))
-
-
-def attends(trained: TrainedModel) -> bool:
-    """Whether answers depend on attention: not where links are scored by vectors and paths alone."""
-    model = trained.model
-    return not isinstance(model, LinkPredictor) or not model.parts or "neighbourhood" in model.parts
 
 
 def _by_probability(seen: "AttendedRows") -> "AttendedRows":

@@ -10,6 +10,7 @@ from torch import Tensor
 from gatas.datasets import LinkTargets
 from gatas.graph.inputs import Ints
 from gatas.inference.attention import evaluating, linear
+from gatas.inference.exact import gathered
 from gatas.inference.explain import AskedAnswer, AttendedRows, attended_rows, explanation_of, index_of_name, represented
 from gatas.inference.explanation import Answer, Explanation
 from gatas.inference.link_explanation import (
@@ -100,25 +101,21 @@ def _weight(head: LinkHead, part: str) -> float:
 
 
 def _vector_terms(trained: TrainedModel, link: _Link) -> dict[tuple[str, str], float]:
-    """What the nodes' own vectors say, and the popularity of each. Nodes that the model was not trained on have neither."""
+    """What the nodes' own vectors say, and the popularity of each."""
     head, graph = _head(trained), trained.graph
     if "vectors" not in head.parts:
         return {}
-    weight, nodes = _weight(head, "vectors"), [link.source, link.target]
-    vectors, popularity = (_rows_of(table.weight, nodes) for table in (head.vectors, head.popularity))
-    kind = torch.tensor([link.edge_type], device=vectors.device)
+    weight, new = _weight(head, "vectors"), trained.exact.new
+    nodes = torch.tensor([link.source, link.target], device=trained.device)
+    vectors = gathered(head.vectors.weight, new.vectors, nodes).double()
+    popularity = gathered(head.popularity.weight, new.popularity, nodes).double()
+    kind = torch.tensor([link.edge_type], device=trained.device)
     score = _decoded(head.vector_decoder, vectors[:1], vectors[1:], kind)
     return {
         ("vectors", "the vectors of both"): weight * float(score),
         ("source", f"{graph.id_of(link.source)} as a source"): weight * float(popularity[0, 0]),
         ("target", f"{graph.id_of(link.target)} as a target"): weight * float(popularity[1, 1]),
     }
-
-
-def _rows_of(table: Tensor, nodes: list[int]) -> Tensor:
-    """Return float64 rows of nodes; zeros for new ones, after the table's last."""
-    rows = [table[node].double() if node < len(table) else torch.zeros_like(table[0]).double() for node in nodes]
-    return torch.stack(rows)
 
 
 def _decoded(decoder: VectorDecoder, source: Tensor, target: Tensor, kind: Tensor) -> Tensor:

@@ -1,98 +1,108 @@
-"""Links: how likely given ones are, and which are the likeliest from a node."""
-
-from typing import Any
+"""Links: how likely given ones are, and which are the likeliest at a node."""
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from gatas.datasets import LinkTargets
 from gatas.graph.inputs import Ints
-from gatas.inference.ids import ids_of, indices_of, types_of
+from gatas.inference.all_nodes import AllNodes
+from gatas.inference.ids import ids_of
+from gatas.inference.link_ends import LinkEnds
+from gatas.inference.part_scores import NodeVectors
 from gatas.inference.prediction import LinkPrediction
-from gatas.inference.trained import TrainedModel
 from gatas.progress import ProgressCallback
 
 PAIRS = 8192
 """Pairs that are scored together."""
+CELLS = 1 << 22
+"""Scores of all nodes, for some queries, that are held at once."""
 
 
-def score_pairs(
-    trained: TrainedModel, source: Ints, edge_type: Ints, target: Ints, progress: ProgressCallback
-) -> LinkPrediction:
+def score_pairs(nodes: AllNodes, source: Ints, edge_type: Ints, target: Ints, progress: ProgressCallback) -> LinkPrediction:
     """Score links between nodes given by index, of types given by number; each node is represented once."""
-    nodes, place = np.unique(np.concatenate([source, target]), return_inverse=True)
+    trained, draws = nodes.trained, nodes.draws
     total = torch.zeros(len(source), dtype=torch.float64, device=trained.device)
-    for number, draw in enumerate(trained.draws):
-        seen = represented(trained, nodes, draw, share_of(progress, number, len(trained.draws)))
-        for rows in np.array_split(np.arange(len(source)), max(1, len(source) // PAIRS)):
-            pairs = seen[place[rows]], seen[place[len(source) + rows]]
-            total[rows] += _probabilities(trained, *pairs, torch.from_numpy(edge_type[rows]).to(trained.device))
-    probabilities = (total / len(trained.draws)).float().cpu().numpy()
+    ends, place = np.unique(np.concatenate([source, target]), return_inverse=True)
+    columns = (source, edge_type, target, place[: len(source)], place[len(source) :])
+    for number, draw in enumerate(draws):
+        known = nodes.some(ends, draw, share_of(progress, number, len(draws)))
+        for rows in np.array_split(np.argsort(source, kind="stable"), max(1, len(source) // PAIRS)):
+            one, kind, other, at, to = (torch.from_numpy(column[rows]).to(trained.device) for column in columns)
+            both = (_rows(known, at), _rows(known, to))
+            total[rows] += nodes.scores.of_pairs(one, kind, other, *both).sigmoid()
+    probabilities = (total / len(draws)).float().cpu().numpy()
     names = [trained.names[number] for number in edge_type]
     return LinkPrediction(ids_of(trained.graph, source), names, ids_of(trained.graph, target), probabilities)
 
 
-def rank_targets(trained: TrainedModel, sources: Any, edge_type: str, top: int, progress: ProgressCallback) -> LinkPrediction:
-    """Find, for each source, the `top` likeliest links of a type; all nodes are represented, some at a time.
+def rank_ends(
+    nodes: AllNodes, ends: LinkEnds, asked: Ints, edge_type: int, top: int, progress: ProgressCallback, *, backward: bool
+) -> LinkPrediction:
+    """Find the `top` likeliest links of a type from each of some nodes; if `backward`, to each of them.
 
-    Known links are left out: the graph's edges of that type, and the links that were trained on.
+    Known links are left out, and nodes of types that such links do not have at that end.
     """
-    source = indices_of(trained.graph, sources)
-    kind = int(types_of(trained.names, edge_type, 1, "type of link")[0])
-    known = [_known_targets(trained, node, kind) for node in source]
-    own = [represented(trained, source, draw) for draw in trained.draws]
-    best = [(np.empty(0, np.int64), np.empty(0))] * len(source)
-    for batch in trained.batches(everyone := np.arange(trained.graph.num_nodes)):
-        seen = [trained.exact.represent(batch, trained.mode, draw) for draw in trained.draws]
-        kinds = torch.full((len(batch),), kind, device=trained.device)
-        for row in range(len(source)):
-            chances = [_probabilities(trained, a[row].expand_as(b), b, kinds) for a, b in zip(own, seen, strict=True)]
-            mean = torch.stack(chances).mean(0).cpu().numpy()
-            best[row] = _merged(best[row], (batch, mean), known[row], top)
-        progress((batch[-1] + 1) / len(everyone))
-    counts = [len(nodes) for nodes, _ in best]
-    targets = np.concatenate([nodes for nodes, _ in best]) if best else np.empty(0, np.int64)
-    chances32 = np.concatenate([chance for _, chance in best]).astype(np.float32) if best else np.empty(0, np.float32)
-    types, sources = [trained.names[kind]] * len(targets), ids_of(trained.graph, np.repeat(source, counts))
-    return LinkPrediction(sources, types, ids_of(trained.graph, targets), chances32)
+    ends.refuse_wrong_end(asked, edge_type, backward=backward)
+    best: list[tuple[Ints, NDArray[np.float64]]] = []
+    size = max(1, CELLS // max(1, nodes.trained.graph.num_nodes)) if nodes.trained.exact.parts else 1
+    starts = range(0, len(asked), size)
+    for number, first in enumerate(starts):
+        some = asked[first : first + size]
+        scores, chances = _score_all(nodes, some, edge_type, share_of(progress, number, len(starts)), backward)
+        for row, node in enumerate(some.tolist()):
+            likeliest = _largest(scores[row], ends.candidates(node, edge_type, backward=backward), top)
+            best.append((likeliest, chances[row, likeliest]))
+    others = np.concatenate([found for found, _ in best]) if best else np.empty(0, np.int64)
+    own = np.repeat(asked, [len(found) for found, _ in best])
+    if backward and "paths" in nodes.trained.exact.parts:
+        return _scored_again(nodes, others, edge_type, own)
+    probabilities = np.concatenate([chance for _, chance in best]) if best else np.empty(0)
+    names = [nodes.trained.names[edge_type]] * len(own)
+    sources, targets = (ids_of(nodes.trained.graph, end) for end in ((others, own) if backward else (own, others)))
+    return LinkPrediction(sources, names, targets, probabilities.astype(np.float32))
 
 
-def _merged(best: tuple[Ints, Any], more: tuple[Ints, Any], known: Ints, top: int) -> tuple[Ints, Any]:
-    """Keep the likeliest of both; among equals the first node."""
-    wanted = ~np.isin(more[0], known)
-    nodes, chances = np.concatenate([best[0], more[0][wanted]]), np.concatenate([best[1], more[1][wanted]])
-    order = np.argsort(-chances, kind="stable")[:top]
-    return nodes[order], chances[order]
+def _scored_again(nodes: AllNodes, source: Ints, edge_type: int, target: Ints) -> LinkPrediction:
+    """Score links to each target as pairs, likeliest first: paths to them are the sources', as wherever a link is asked for.
+
+    Paths from a target, by which its sources are found, are fewer or more where rows are cut short.
+    """
+    found = score_pairs(nodes, source, np.full(len(source), edge_type), target, lambda share: None)
+    group = np.unique(target, return_index=True)[1]
+    first = {int(target[place]): place for place in group}  # targets stay in the order asked for
+    order = np.lexsort((np.arange(len(source)), -found.probabilities, [first[int(node)] for node in target]))
+    sources, targets = (ids_of(nodes.trained.graph, end[order]) for end in (source, target))
+    return LinkPrediction(sources, found.edge_types, targets, found.probabilities[order])
 
 
-def _known_targets(trained: TrainedModel, node: int, kind: int) -> Ints:
-    """Return where links of a type are known to lead from a node, and the node itself."""
-    targets = trained.dataset.targets
-    assert isinstance(targets, LinkTargets)
-    graph, train, found = trained.graph, targets.splits.get("train"), [np.array([node])]
-    if train is not None:
-        found.append(train.target[(train.source == node) & (train.edge_type == kind) & (train.label == 1)])
-    if trained.names[kind] in graph.edge_type_names:
-        edges = graph.edges_from(np.array([node]))
-        found.append(edges.target[edges.edge_type == graph.edge_type_names.index(trained.names[kind])])
-    return np.concatenate(found).astype(np.int64)
+def _score_all(
+    nodes: AllNodes, asked: Ints, edge_type: int, progress: ProgressCallback, backward: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(B, N) what nodes are ordered by, and their probabilities: means over drawn neighbourhoods."""
+    query = torch.from_numpy(asked).to(nodes.trained.device)
+    found: list[Tensor] = []
+    for number, draw in enumerate(nodes.draws):
+        blocks = nodes.blocks(draw, share_of(progress, number, len(nodes.draws)))
+        found.append(nodes.scores.of_all(query, edge_type, nodes.some(asked, draw), blocks, backward=backward))
+    chances = torch.stack([scores.sigmoid() for scores in found]).mean(0).cpu().numpy()
+    return (found[0].cpu().numpy() if len(found) == 1 else chances), chances
 
 
-def represented(trained: TrainedModel, nodes: Ints, draw: int, progress: ProgressCallback = lambda share: None) -> Tensor:
-    """Return (n, K·F'') float64 representations of nodes given by index, all at once."""
-    parts = []
-    for batch in trained.batches(nodes):
-        parts.append(trained.exact.represent(batch, trained.mode, draw))
-        progress(sum(map(len, parts)) / len(nodes))
-    return torch.cat(parts) if parts else torch.empty(0, trained.embedding_size, dtype=torch.float64)
+def _largest(scores: NDArray[np.float64], wanted: NDArray[np.bool_], top: int) -> Ints:
+    """Return the places of the largest of some scores, largest first; among equals the first place."""
+    places = np.flatnonzero(wanted)
+    own = scores[places]
+    if top < len(own):
+        least = np.partition(own, len(own) - top)[len(own) - top]
+        places, own = places[own >= least], own[own >= least]
+    return places[np.argsort(-own, kind="stable")[:top]]
+
+
+def _rows(known: NodeVectors, places: Tensor) -> NodeVectors:
+    return {name: tensor.index_select(0, places) for name, tensor in known.items()}
 
 
 def share_of(progress: ProgressCallback, number: int, count: int) -> ProgressCallback:
     """Report the progress of one of several rounds."""
     return lambda share: progress((number + share) / count)
-
-
-def _probabilities(trained: TrainedModel, source: Tensor, target: Tensor, kind: Tensor) -> Tensor:
-    """Return (n,) probabilities of links of these types."""
-    return trained.exact.apply_head(source, target).gather(1, kind[:, None]).squeeze(1).sigmoid()

@@ -20,6 +20,7 @@ from gatas.inference.exact import ExactEncoder, NodeRows, part_of, parts_of
 from gatas.inference.ids import indices_of, listed, types_of
 from gatas.inference.trained import TrainedModel
 from gatas.sampling import Neighbourhood, NeighbourSampler
+from gatas.tasks import LinkPredictor, Model
 from gatas.transitions import Nearby
 
 EmbeddingRule = Literal["mean", "zeros"]
@@ -49,7 +50,8 @@ def extended(
     sampler.load_state_dict(model.sampler.state_dict())
     exact = ExactEncoder(model, sampler.to(trained.device))
     given = None if rows is None else torch.tensor(rows, device=trained.device)
-    exact.new = NodeRows(given, _embeddings(trained, exact, graph.num_nodes, rule))
+    exact.new = NodeRows(given, *_stand_ins(trained, exact, graph.num_nodes, rule))
+    exact.log_degree = _log_degrees(exact.log_degree, graph)
     return graph, exact
 
 
@@ -121,23 +123,45 @@ def _add_edges(graph: ExtendedGraph, sources: Any, types: Any, targets: Any, wei
     )
 
 
-def _embeddings(trained: TrainedModel, exact: ExactEncoder, num_nodes: int, rule: EmbeddingRule) -> Tensor | None:
-    """Return what stands in for the learned embeddings of new nodes; None where the model has none."""
-    learned = trained.model.encoder.inputs.embeddings
-    if learned is None:
-        return None
-    weight = learned.weight.detach()
-    rows = weight.new_zeros(num_nodes - len(weight), weight.shape[1])
-    if rule == "zeros":
+def _stand_ins(trained: TrainedModel, exact: ExactEncoder, num_nodes: int, rule: EmbeddingRule) -> list[Tensor | None]:
+    """Return what stands in for the embeddings, vectors and popularity of new nodes; None for what the model does not learn."""
+    learned = _learned(trained.model)
+    old = trained.dataset.graph.num_nodes
+    rows = [None if weight is None else weight.new_zeros(num_nodes - old, weight.shape[1]) for weight in learned]
+    if rule == "zeros" or not any(weight is not None for weight in learned):
         return rows
     done = 0
-    for batch in trained.batches(np.arange(len(weight), num_nodes)):
+    for batch in trained.batches(np.arange(old, num_nodes)):
         drawn = exact.sampler(torch.from_numpy(batch).to(exact.device), draw=-1, mode=trained.mode)
         for part in parts_of(drawn.mask):
-            means = _mean_of_old(part_of(drawn, part), weight)
-            rows[done : done + len(means)] = means
-            done += len(means)
+            neighbourhood = part_of(drawn, part)
+            for own, weight in zip(rows, learned, strict=True):
+                if own is not None and weight is not None:
+                    own[done : done + len(neighbourhood.node)] = _mean_of_old(neighbourhood, weight)
+            done += len(neighbourhood.node)
     return rows
+
+
+def _learned(model: Model) -> list[Tensor | None]:
+    """Return what is learned of each node: embeddings, and the vectors and popularity that links are scored by."""
+    embeddings = model.encoder.inputs.embeddings
+    links = isinstance(model, LinkPredictor) and "vectors" in model.parts
+    vectors = [model.head.vectors, model.head.popularity] if links else [None, None]
+    return [None if module is None else module.weight.detach() for module in (embeddings, *vectors)]
+
+
+def _log_degrees(before: Tensor, graph: ExtendedGraph) -> Tensor:
+    """Return (N,) ln of the total weight of each node's edges, over old and new ones; nothing for a model without links."""
+    if not len(before):
+        return before
+    source, changed = np.searchsorted(graph.changed, graph.own.source), torch.from_numpy(graph.changed)
+    weight = (graph.own.source != graph.own.target).astype(np.float64)  # self-edges count in no degree
+    weight *= 1.0 if graph.own.weight is None else graph.own.weight
+    degree = np.bincount(source, weight, minlength=len(changed))
+    inverse = np.divide(1.0, degree, out=np.ones(len(degree)), where=degree > 0)
+    found = torch.cat([before, before.new_zeros(graph.num_nodes - len(before))])
+    found[changed.to(found.device)] = torch.from_numpy(-np.log(inverse)).float().to(found.device)
+    return found
 
 
 def _mean_of_old(neighbourhood: Neighbourhood, learned: Tensor) -> Tensor:

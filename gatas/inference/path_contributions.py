@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gatas.graph import Graph
 from gatas.graph.inputs import Ints
 from gatas.inference.trained import TrainedModel
 from gatas.ops.evidence.contract import CENTRE, SMALLEST, SPREAD, entry_places
@@ -51,27 +50,13 @@ def path_terms(trained: TrainedModel, source: Ints, edge_type: Ints, target: Int
     kept = (place >= 0) & (place != own_path)
     pair, path, place, kind = pair[kept], path[kept], place[kept], kind[kept]
     forth = probability[kept].double().clamp(min=SMALLEST).log()
-    degree = [log_degree_of(trained, one) for one in nodes]
+    degree = [trained.exact.log_degree.cpu()[one].double() for one in nodes]
     back = forth + degree[0][pair] - degree[1][pair]
     weight = head.part_weights[head.parts.index("paths")].double().cpu()
-    weights = weight * head.paths().double().cpu()[kind, place]
+    types, own_type = torch.unique(kind, return_inverse=True)  # of all types they would be too many
+    weights = weight * head.paths.of_types(types.to(trained.device)).double().cpu()[own_type, place]
     scaled = torch.stack([torch.ones_like(forth), (forth + CENTRE) / SPREAD, (back + CENTRE) / SPREAD], 1)
     reached = itself.clone()
     reached[pair] = True
     unreached = weight * head.paths.unreached.double().cpu()[torch.from_numpy(edge_type)]
     return PathTerms(pair, path, forth, back, weights * scaled, itself, unreached.masked_fill(reached, 0.0))
-
-
-def log_degree_of(trained: TrainedModel, nodes: Tensor) -> Tensor:
-    """Return (n,) ln of the total weight of nodes' edges, rounded as in the model; of new nodes in the graph with them."""
-    model = trained.model
-    assert isinstance(model, LinkPredictor)
-    if isinstance(trained.graph, Graph):
-        return model.log_degree.cpu()[nodes].double()
-    edges = trained.graph.edges_from(distinct := torch.unique(nodes).numpy())
-    place = torch.searchsorted(torch.from_numpy(distinct), torch.from_numpy(edges.source))
-    weight = torch.ones(len(place), dtype=torch.float64) if edges.weight is None else torch.from_numpy(edges.weight).double()
-    weight = weight * torch.from_numpy(edges.source != edges.target)
-    total = torch.zeros(len(distinct), dtype=torch.float64).index_add_(0, place, weight)
-    found = torch.where(total > 0, total, 1.0).log().float().double()
-    return found[torch.searchsorted(torch.from_numpy(distinct), nodes)]

@@ -1,5 +1,6 @@
 """`Predictor`: a trained model over a graph, the one thing that embeds, predicts, ranks, explains and takes new nodes."""
 
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -12,15 +13,18 @@ from gatas.errors import GatasError, TooLargeError
 from gatas.graph import Graph
 from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
+from gatas.inference.all_nodes import AllNodes
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of, indices_of, types_of
-from gatas.inference.links import rank_targets, score_pairs
+from gatas.inference.link_ends import LinkEnds
+from gatas.inference.links import rank_ends, score_pairs, share_of
 from gatas.inference.new_nodes import EmbeddingRule, NewNodeSettings, extended
 from gatas.inference.prediction import LinkPrediction, Prediction, cut_short
 from gatas.inference.ranking import evaluate_ranking
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
 from gatas.sampling.sampler import Mode
+from gatas.tasks.link_paths import walks_both_ways
 from gatas.transitions import Nearby, Transitions
 
 if TYPE_CHECKING:
@@ -67,7 +71,7 @@ class Predictor(TrainedModel):
         if isinstance(self.graph, ExtendedGraph):
             raise GatasError("a predictor with new nodes cannot be moved. Move the one without them, and add them again.")
         self.model.to(device)
-        self.exact = ExactEncoder(self.model)
+        self._replace_encoder()
         return self
 
     def prepare(self) -> "Predictor":
@@ -87,11 +91,35 @@ class Predictor(TrainedModel):
             except TooLargeError:
                 return self
             self.model.replace_transitions(table)
-            self.exact = ExactEncoder(self.model)
+            self._replace_encoder()
         return self
 
+    def prepare_links(self, *, progress: ProgressCallback = silent) -> "Predictor":
+        """Represent all nodes once, where links are ranked by that: each later ranking is quicker."""
+        if self.predicts_links:
+            for number, draw in enumerate(self.all_nodes.draws):
+                for _ in self.all_nodes.blocks(draw, share_of(progress, number, len(self.all_nodes.draws))):
+                    pass
+            _ = self.link_ends.permitted
+        return self
+
+    def _replace_encoder(self) -> None:
+        self.exact = ExactEncoder(self.model)
+        self.__dict__.pop("all_nodes", None)
+
+    @cached_property
+    def all_nodes(self) -> AllNodes:
+        """Return what is known about all nodes that links are scored by, kept once it is made."""
+        self.check_predicts_links()
+        return AllNodes(self)
+
+    @cached_property
+    def link_ends(self) -> LinkEnds:
+        """Return which nodes may be at the ends of links."""
+        return LinkEnds(self)
+
     def embed(self, ids: Any, *, batch_size: int | None = None) -> NDArray[np.float32]:
-        """Return (n, K·F'') representations of nodes given by id.
+        """Return (n, K·F'') representations of nodes given by id; their own vectors, where links are scored by these alone.
 
         Args:
             ids: A list, an array, a column, or a single id.
@@ -124,17 +152,38 @@ class Predictor(TrainedModel):
 
     def score_indices(self, source: Ints, edge_type: Ints, target: Ints, progress: ProgressCallback = silent) -> LinkPrediction:
         """Score links between nodes given by index, of types given by number."""
-        return score_pairs(self, source, edge_type, target, progress)
+        return score_pairs(self.all_nodes, source, edge_type, target, progress)
 
     def rank_links(
-        self, source: Any, edge_type: str | None = None, top: int = 10, *, progress: ProgressCallback = silent
+        self,
+        source: Any = None,
+        edge_type: str | None = None,
+        top: int = 10,
+        *,
+        target: Any = None,
+        progress: ProgressCallback = silent,
     ) -> LinkPrediction:
         """Find the `top` likeliest links of a type from a node, or from each of several, likeliest first.
 
-        Links that are known, in the graph or from training, are left out, and so is a link of a node to itself.
+        Links that are known, in the graph or from training, are left out, and so is a link of a node to itself. Where nodes
+        have types, only nodes of types that known links have at that end are looked at.
+
+        Args:
+            source: The id of a node, or several.
+            edge_type: The type of link; may be left out if there is only one.
+            top: How many links for each node.
+            target: The id of a node, or several, in place of `source`: which links lead there?
+            progress: Told how much of it is done, from 0 to 1.
+
+        >>> predictor.rank_links("ada", "knows", top=3).table()
+        >>> predictor.rank_links(target="ada", edge_type="knows")
         """
         self.check_predicts_links()
-        return rank_targets(self, source, self.link_type(edge_type), top, progress)
+        if (source is None) == (target is None):
+            raise GatasError(f"source is {source!r} and target is {target!r}; give one of them, and the other is looked for.")
+        asked = indices_of(self.graph, target if source is None else source)
+        kind = int(types_of(self.names, self.link_type(edge_type), 1, "type of link")[0])
+        return rank_ends(self.all_nodes, self.link_ends, asked, kind, top, progress, backward=source is None)
 
     def evaluate_ranking(
         self, split: str = "test", *, batch_size: int | None = None, progress: ProgressCallback = silent
@@ -151,7 +200,8 @@ class Predictor(TrainedModel):
 
         >>> gatas.load("runs/kinship").evaluate_ranking("test")["mrr"]
         """
-        return evaluate_ranking(self, split, batch_size=batch_size, progress=progress)
+        self.check_predicts_links()
+        return evaluate_ranking(self.all_nodes, split, batch_size=batch_size, progress=progress)
 
     @overload
     def explain(self, asked: Id, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None) -> "Explanation": ...
@@ -244,7 +294,11 @@ class Predictor(TrainedModel):
         >>> predictor.with_new_nodes(features, (["zoe"], ["knows"], ["ada"]), ids=["zoe"]).explain("zoe")
         """
         graph, exact = extended(self, features, edges, ids, weights, embeddings, reverse)
-        return Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
+        found = Predictor(self.model, self.dataset, mode=self.mode, draws=len(self.draws), graph=graph, exact=exact)
+        known = self.__dict__.get("all_nodes") if isinstance(self.graph, Graph) else None
+        if known is not None and reverse and walks_both_ways(self.dataset.graph):
+            found.all_nodes = AllNodes(found, known)
+        return found
 
     def embed_new(self, features: Any, edges: Any, **settings: Unpack[NewNodeSettings]) -> NDArray[np.float32]:
         """Return (n, K·F'') representations of new nodes; the arguments are those of `with_new_nodes`."""

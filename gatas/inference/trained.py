@@ -76,7 +76,7 @@ class TrainedModel:
 
     @property
     def embedding_size(self) -> int:
-        """Return the width of a representation, K·F''."""
+        """Return the width of a representation, K·F'', or of a node's own vector where no other is trained; 0 for none."""
         return self.exact.size
 
     @property

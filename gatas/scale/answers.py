@@ -72,10 +72,12 @@ class AnswersTask:
         run = read_run(Path(self.run))
         dataset, config = run.open_data(), run.config.model
         steps = ABLATIONS[config.ablation].transitions(config.num_steps)["num_steps"]
-        limits: Any = {"max_candidates": config.max_candidates, "max_degree": config.max_degree}
+        limits: Any = {name: getattr(config, name) for name in ("max_candidates", "max_degree", "revisits")}
         source = OnDemand(dataset.graph, steps, config.transition_kind, **limits, scratch=scratch)
         arrays, parameters = prepared(source)
         predictor = _made(run, dataset, source, "cpu")
+        if self.asked == "embeddings" and not predictor.embedding_size:
+            predictor.embed_indices(np.arange(1))  # refuses, and says why
         size = predictor.embedding_size if self.asked == "embeddings" else len(predictor.names)
         parameters |= {"model": predictor.fingerprint, "size": size, "about": run.about}
         neighbours = np.minimum(np.sum(source.walks, axis=0), config.sample_size)

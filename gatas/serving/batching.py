@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gatas.serving.errors import retry_later
-from gatas.serving.handlers import HandlerOutcome
+from gatas.serving.handlers import LONG_REQUESTS, HandlerOutcome
 from gatas.serving.requests import ModelRequest
 
 BATCH_IDS = 1024
@@ -78,12 +78,27 @@ class Batcher:
                 self.queue.remove(queued)
             raise
 
+    def answer_meanwhile(self) -> None:
+        """Answer the requests that wait and take little time; called in the batcher's thread, amid one that takes long."""
+        with self.changed:
+            batch, size = list[QueuedRequest](), 0
+            for queued in list(self.queue):
+                if not isinstance(queued.request, LONG_REQUESTS) and (not batch or size + queued.size <= BATCH_IDS):
+                    batch.append(queued)
+                    size += queued.size
+                    self.queue.remove(queued)
+        if batch:
+            self._answer(batch)
+
     def _work(self) -> None:
         while batch := self._next_batch():
-            outcomes = self.handle(batch)
-            for queued, outcome in zip(batch, outcomes, strict=True):
-                with suppress(RuntimeError):  # the loop may be closed: then nobody waits
-                    queued.loop.call_soon_threadsafe(queued.settle, outcome)
+            self._answer(batch)
+
+    def _answer(self, batch: list[QueuedRequest]) -> None:
+        outcomes = self.handle(batch)
+        for queued, outcome in zip(batch, outcomes, strict=True):
+            with suppress(RuntimeError):  # the loop may be closed: then nobody waits
+                queued.loop.call_soon_threadsafe(queued.settle, outcome)
 
     def _next_batch(self) -> list[QueuedRequest]:
         """Wait for requests; return those with about `BATCH_IDS` ids together, or none once the batcher is stopped."""

@@ -9,7 +9,6 @@ from pydantic_core import to_json
 
 from gatas.graph.inputs import Ints
 from gatas.inference import LinkExplanation
-from gatas.inference.explain import attends
 from gatas.serving.errors import ApiError, unprocessable
 from gatas.serving.loaded_model import LoadedModel
 from gatas.serving.requests import (
@@ -24,6 +23,8 @@ from gatas.serving.requests import (
 )
 from gatas.serving.resolving import ResolvedRequest, link_type_index, resolve
 
+LONG_REQUESTS = (RankLinksRequest,)
+"""Requests during which others are answered."""
 HandlerOutcome = bytes | Exception
 IsWanted = Callable[[], bool]
 Body = dict[str, Any]
@@ -35,8 +36,20 @@ class RequestCancelled(Exception):  # noqa: N818
     """No client waits for the response any more."""
 
 
-def handle_batch(model: LoadedModel, requests: Sequence[ModelRequest], wanted: Sequence[IsWanted]) -> list[HandlerOutcome]:
-    """Return a response or an error for each request; one that fails leaves the others as they are."""
+def handle_batch(
+    model: LoadedModel,
+    requests: Sequence[ModelRequest],
+    wanted: Sequence[IsWanted],
+    meanwhile: Callable[[], None] = lambda: None,
+) -> list[HandlerOutcome]:
+    """Return a response or an error for each request; one that fails leaves the others as they are.
+
+    Args:
+        model: The model that answers all of them.
+        requests: What is asked for.
+        wanted: Whether a client still waits for each response.
+        meanwhile: Called now and then while a long request is being answered.
+    """
     outcomes: list[HandlerOutcome] = [RequestCancelled()] * len(requests)
     groups: dict[Any, list[int]] = {}
     resolved: dict[int, ResolvedRequest] = {}
@@ -49,14 +62,20 @@ def handle_batch(model: LoadedModel, requests: Sequence[ModelRequest], wanted: S
             groups.setdefault(_group_key(resolved[number], number), []).append(number)
     for numbers in groups.values():
         group = [resolved[number] for number in numbers]
-        found = _handle_group(model, group, _any_wanted([wanted[number] for number in numbers]))
+        found = _handle_group(model, group, _any_wanted([wanted[number] for number in numbers], meanwhile))
         for number, outcome in zip(numbers, found, strict=True):
             outcomes[number] = outcome
     return outcomes
 
 
-def _any_wanted(wanted: list[IsWanted]) -> IsWanted:
-    return lambda: any(one() for one in wanted)
+def _any_wanted(wanted: list[IsWanted], meanwhile: Callable[[], None]) -> IsWanted:
+    """Let others be answered, then say whether a client still waits for any of these."""
+
+    def is_wanted() -> bool:
+        meanwhile()
+        return any(one() for one in wanted)
+
+    return is_wanted
 
 
 def _handle_group(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[HandlerOutcome]:
@@ -77,7 +96,7 @@ def _group_key(resolved: ResolvedRequest, number: int) -> Any:
         return type(request), id(resolved.predictor)
     if isinstance(request, RankLinksRequest) and request.new is None:
         assert resolved.link_types is not None
-        return RankLinksRequest, int(resolved.link_types[0]), request.top
+        return RankLinksRequest, int(resolved.link_types[0]), request.top, request.source is None
     return number
 
 
@@ -113,24 +132,24 @@ def _links(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -
 
 
 def _rank_links(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
-    """Rank all nodes as targets. That takes a while, and is given up when nobody waits any more."""
+    """Rank all nodes as other ends. That takes a while: meanwhile others are answered, and it is given up when nobody waits."""
 
     def progress(share: float) -> None:
         if not wanted():
             raise RequestCancelled
 
-    types, ids = group[0].link_types, [one.ids[0] for one in group]
+    types, ids, request = group[0].link_types, [one.ids[0] for one in group], group[0].request
     assert types is not None
-    sources, link_type = list(dict.fromkeys(ids)), model.predictor.names[int(types[0])]
-    found = group[0].predictor.rank_links(sources, link_type, group[0].request.top, progress=progress)
-    rows = found.table().to_pylist()
-    return [{"links": [row for row in rows if row["source"] == source]} for source in ids]
+    end, link_type = "source" if request.target is None else "target", model.predictor.names[int(types[0])]
+    asked: Any = {end: list(dict.fromkeys(ids)), "edge_type": link_type, "top": request.top}
+    rows = group[0].predictor.rank_links(**asked, progress=progress).table().to_pylist()
+    return [{"links": [row for row in rows if row[end] == one]} for one in ids]
 
 
 def _explain(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
     (one,) = group
     request, predictor, ids = one.request, one.predictor, one.ids
-    if request.id is not None or attends(predictor):
+    if request.id is not None or predictor.exact.encodes:
         _check_explainable(one)
     link = None if request.id is not None else (ids[0], predictor.names[link_type_index(model, request.type)], ids[1])
     found = predictor.explain(ids[0] if link is None else link, mode=request.mode, answer=request.answer)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from gatas.errors import GatasError
 from gatas.graph import Graph
@@ -23,16 +24,27 @@ class LoadedModel:
 
     Args:
         predictor: Answers the requests.
-        neighbours: How nearest nodes are found. Any but `"off"` represents all nodes now.
+        neighbours: How nearest nodes are found. Any but `"off"` represents all nodes now. It is off where nodes have no
+            representations.
+
+    What links are ranked by is made now as well, so that no request waits for it.
     """
 
     def __init__(self, predictor: Predictor, neighbours: NeighbourMethod = "exact") -> None:
         self.predictor, self.fingerprint, graph = predictor, predictor.fingerprint, predictor.dataset.graph
-        self.neighbours, self.ids = neighbours, IdIndex(graph)
-        rows = predictor.embed_indices(np.arange(1)) if neighbours == "off" else predictor.embed_all()
+        self.neighbours, self.ids = neighbours if predictor.embedding_size else "off", IdIndex(graph)
+        rows = self._representations()
         if not np.isfinite(rows).all():
             raise GatasError("the model's representations are not finite numbers. Serve another run, or train it again.")
-        self.nearest = None if neighbours == "off" else NearestNodes(graph, rows, neighbours)
+        self.nearest = None if self.neighbours == "off" else NearestNodes(graph, rows, self.neighbours)
+        predictor.prepare_links()
+
+    def _representations(self) -> NDArray[np.float32]:
+        """Represent all nodes, or where nearest ones are not asked for, one, to see whether it can be."""
+        predictor = self.predictor
+        if self.neighbours != "off":
+            return predictor.all_nodes.represent_all() if predictor.predicts_links else predictor.embed_all()
+        return predictor.embed_indices(np.arange(1 if predictor.embedding_size else 0))
 
 
 class IdIndex:

@@ -82,9 +82,10 @@ class LinksRequest(StrictRequest):
 
 
 class RankLinksRequest(StrictRequest):
-    """A node whose most probable new links are wanted."""
+    """A node whose most probable new links are wanted: those that start from `source`, or those that lead to `target`."""
 
-    source: NodeId
+    source: NodeId | None = Field(None, description="Id of the node that the links start from")
+    target: NodeId | None = Field(None, description="Id of the node that the links lead to, in place of `source`")
     type: ShortText | None = Field(None, description=LINK_TYPE)
     top: PositiveInt = Field(10, description="Number of links to return")
     new: NewNodes | None = None

@@ -62,12 +62,24 @@ def resolve(model: LoadedModel, request: ModelRequest) -> ResolvedRequest:
         return ResolvedRequest(request, predictor, _find(model, predictor, ends), types)
     if isinstance(request, RankLinksRequest):
         _check_predicts_links(model)
-        types = np.array([link_type_index(model, request.type)])
-        return ResolvedRequest(request, predictor, _find(model, predictor, [request.source]), types)
+        return _resolved_ranking(model, predictor, request)
     if isinstance(request, ExplainRequest):
         return ResolvedRequest(request, predictor, _explained_nodes(model, predictor, request))
     assert isinstance(request, NeighboursRequest)
     return ResolvedRequest(request, predictor, _find(model, predictor, [request.id]))
+
+
+def _resolved_ranking(model: LoadedModel, predictor: Predictor, request: RankLinksRequest) -> ResolvedRequest:
+    """Find the node whose links are wanted; one that no such link has at that end is refused."""
+    asked = [one for one in (request.source, request.target) if one is not None]
+    if len(asked) != 1:
+        raise unprocessable("invalid", "give `source` or `target`, one of them: the other end is looked for.")
+    kind, nodes = link_type_index(model, request.type), _find(model, predictor, asked)
+    try:
+        predictor.link_ends.refuse_wrong_end(nodes, kind, backward=request.source is None)
+    except GatasError as error:
+        raise unprocessable("wrong_node_type", str(error)) from None
+    return ResolvedRequest(request, predictor, nodes, np.array([kind]))
 
 
 def link_type_index(model: LoadedModel, name: str | None) -> int:

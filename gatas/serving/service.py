@@ -110,9 +110,8 @@ class ModelService:
         """Answer a batch; called in the batcher's thread."""
         started = perf_counter()
         try:
-            return handle_batch(
-                self.current_model(), [queued.request for queued in batch], [queued.is_wanted for queued in batch]
-            )
+            requests, wanted = [queued.request for queued in batch], [queued.is_wanted for queued in batch]
+            return handle_batch(self.current_model(), requests, wanted, self.batcher.answer_meanwhile)
         except Exception as error:
             return [error] * len(batch)
         finally:

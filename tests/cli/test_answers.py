@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from typing import Any
 
 import numpy as np
 import pyarrow.csv
@@ -10,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gatas import load, load_dataset
-from tests.inference.conftest import digits_folder, kinship_folder
+from tests.inference.conftest import digits_folder, kinship_folder, kinship_parts_folder
 
-__all__ = ["digits_folder", "kinship_folder"]
+__all__ = ["digits_folder", "kinship_folder", "kinship_parts_folder"]
 
 
 def test_embed_writes_all_nodes(gatas, digits_folder, tmp_path):
@@ -87,6 +88,21 @@ def test_predict_finds_likely_links_that_are_not_known(gatas, kinship_folder, tm
         "predict", kinship_folder, "--sources", tmp_path / "sources.csv", "--type", "cousin", "--top", 2, "--json"
     )
     assert code == 0 and [row["source"] for row in json.loads(out)] == [name] * 2 + [dataset.graph.id_of(5)] * 2
+
+
+def test_links_by_parts_are_scored_and_ranked_from_either_end(gatas, kinship_parts_folder, tmp_path):
+    predictor = load(kinship_parts_folder)
+    first, second = (predictor.graph.id_of(node) for node in (0, 1))
+    (tmp_path / "pairs.csv").write_text(f"source,type,target\n{first},cousin,{second}\n{second},cousin,{first}\n")
+    code, out, _ = gatas("predict", kinship_parts_folder, "--pairs", tmp_path / "pairs.csv", "--json")
+    chances = predictor.predict_links([first, second], "cousin", [second, first])
+    assert code == 0 and [row["probability"] for row in json.loads(out)] == pytest.approx(chances.tolist(), rel=1e-7)
+    for end in ("source", "target"):
+        code, out, _ = gatas("predict", kinship_parts_folder, f"--{end}", first, "--type", "cousin", "--top", 3, "--json")
+        asked: Any = {end: first, "edge_type": "cousin", "top": 3}
+        assert code == 0 and json.loads(out) == predictor.rank_links(**asked).table().to_pylist()
+    code, out, _ = gatas("evaluate", kinship_parts_folder, "--protocol", "ranking", "--json")
+    assert code == 0 and json.loads(out)["test"]["mrr"] == pytest.approx(predictor.evaluate_ranking("test")["mrr"])
 
 
 def test_new_nodes_come_from_files(gatas, kinship_folder, digits_folder, tmp_path):
@@ -176,6 +192,8 @@ def test_a_damaged_run_is_refused(gatas, digits_folder, tmp_path, kind, message,
         (["predict", "{kinship}", "--source", "Elif-928", "--type", "cosin"], "Did you mean 'cousin'"),
         (["predict", "{kinship}", "--source", "Elif-929", "--type", "cousin"], "Nearest known: Elif-9"),
         (["predict", "{kinship}", "--source", "a", "--pairs", "{folder}/bad.csv"], "--pairs and --source were given"),
+        (["predict", "{kinship}", "--source", "a", "--target", "b"], "--source and --target were given"),
+        (["predict", "{digits}", "--target", "1"], "the model predicts classes of nodes"),
         (["predict", "{kinship}", "--pairs", "{folder}/bad.csv"], "has no column 'source'"),
         (["predict", "{kinship}", "--new-edges", "{folder}/edges.csv", "--type", "cousin"], "no edge type 'friend'"),
         (["neighbours", "{digits}", "9999"], "no node has the id '9999'"),

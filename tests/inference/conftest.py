@@ -28,15 +28,15 @@ def trained(model, dataset, **settings):
     return gatas.fit(model, dataset, seed=3, device="cpu", epochs=2, batch_size=8, **settings)
 
 
-def with_ids(dataset):
-    """Give the nodes of a data set the ids a0, a1 …"""
+def with_ids(dataset, prefix="a"):
+    """Give the nodes of a data set the ids a0, a1 …, or with another prefix."""
     graph = dataset.graph
     named = Graph.from_edges(
         graph.source,
         graph.neighbour,
         graph.edge_type,
         num_nodes=graph.num_nodes,
-        node_ids=[f"a{node}" for node in range(graph.num_nodes)],
+        node_ids=[f"{prefix}{node}" for node in range(graph.num_nodes)],
         edge_type_names=graph.edge_type_names,
         inverse_of=graph.inverse_of,
     )
@@ -87,6 +87,17 @@ def kinship_folder(tmp_path_factory):
     }
     model = gatas.LinkPredictor(dataset, **sizes)
     gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, batch_size=500, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kinship_parts_folder(tmp_path_factory):
+    """Links scored by vectors and typed paths."""
+    folder = tmp_path_factory.mktemp("kinship_parts")
+    dataset = gatas.load_dataset("kinship")
+    model = gatas.LinkPredictor(dataset, link_score=("vectors", "paths"), vector_size=8, revisits=True)
+    training: Any = {"loss": "list", "hidden_folds": 4, "n3": 0.01, "l2": 0, "epochs": 1, "batch_size": 500}
+    gatas.fit(model, dataset, seed=0, device="cpu", folder=folder, **training)
     return folder
 
 

@@ -180,14 +180,25 @@ def test_it_is_shown_as_text_html_and_json():
     assert "<table" in found._repr_html_()
 
 
-def test_a_new_node_is_explained_by_its_paths():
-    trained = by_parts(("vectors", "paths")).with_new_nodes(None, ([12, 0], ["likes", "knows"], [0, 12]))
-    found = trained.explain_link(12, "likes", 1)
-    assert [term.value for term in found.terms if term.kind in ("vectors", "source")] == [0.0, 0.0]
-    (path,) = [path for path in found.paths if path.relations == ("likes", "likes")]
-    assert [walk.nodes for walk in path.walks] == [(12, 0, 1)]
-    degrees = log_degrees(trained.graph.joined())
-    assert path.probability_back / path.probability == pytest.approx(float((degrees[12] - degrees[1]).exp()), rel=1e-6)
+@pytest.mark.parametrize("parts", SUBSETS, ids="+".join)
+def test_a_new_node_is_explained_as_it_is_answered(parts):
+    trained = by_parts(parts).with_new_nodes(None, ([12, 0], ["likes", "knows"], [0, 12]))
+    found = [trained.explain_link(12, "likes", 1), trained.explain_link(5, "knows", 12)]
+    chances = trained.predict_links([12, 5], ["likes", "knows"], [1, 12])
+    assert [one.answer.probability for one in found] == pytest.approx(chances.tolist(), rel=1e-6)
+    if "paths" in parts:
+        (path,) = [path for path in found[0].paths if path.relations == ("likes", "likes")]
+        assert [walk.nodes for walk in path.walks] == [(12, 0, 1)]
+        degrees = log_degrees(trained.graph.joined())
+        assert path.probability_back / path.probability == pytest.approx(float((degrees[12] - degrees[1]).exp()), rel=1e-6)
+
+
+def test_probabilities_are_those_that_are_predicted():
+    trained = by_parts()
+    source, kind, target = (list(column) for column in zip(*LINKS, strict=True))
+    chances = trained.predict_links(source, [trained.names[one] for one in kind], target)
+    found = [trained.explain_link(one, trained.names[own], other).answer.probability for one, own, other in LINKS]
+    assert found == pytest.approx(chances.tolist(), rel=1e-6)
 
 
 @pytest.mark.parametrize(

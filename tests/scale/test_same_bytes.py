@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from gatas.scale.answers import AnswersTask
 from gatas.scale.transitions import TransitionsTask
 from gatas.training import Config, load_config
 from gatas.transitions import Transitions
-from tests.tasks.toys import SMALL, camps
+from tests.tasks.toys import SMALL, camps, likes
 from tests.transitions.test_properties import random_graph
 
 
@@ -147,6 +148,29 @@ def test_a_run_on_a_store_is_answered_for_from_that_store(tmp_path):
     task = AnswersTask("embeddings", str(tmp_path / "run"), 64)
     assert done("serial", task, tmp_path / "job", tmp_path / "all.npy", 3)
     assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "one.npy").read_bytes()
+
+
+@pytest.mark.parametrize("parts", [("vectors", "paths"), ("neighbourhood",)], ids="+".join)
+def test_representations_by_parts_of_a_link_s_score(tmp_path, parts):
+    dataset = likes()
+    settings: Any = {"link_score": parts, "vector_size": 6, "revisits": True, "node_embedding_size": 3, **SMALL}
+    training: Any = {"loss": "list", "n3": 0.01, "epochs": 1, "batch_size": 8}
+    gatas.fit(gatas.LinkPredictor(dataset, **settings), dataset, seed=0, device="cpu", folder=tmp_path / "run", **training)
+    predictor = gatas.load(tmp_path / "run")
+    predictor.write_embeddings(tmp_path / "one.npy", batch_size=5)
+    assert predictor.embedding_size == (6 if "vectors" in parts else 8)
+    task = AnswersTask("embeddings", str(tmp_path / "run"), 5)
+    assert done("serial", task, tmp_path / "job", tmp_path / "all.npy", 2)
+    assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "one.npy").read_bytes()
+
+
+def test_a_model_of_paths_alone_has_no_representations(tmp_path):
+    dataset = likes()
+    settings: Any = {"link_score": ("paths",), **SMALL}
+    training: Any = {"loss": "list", "epochs": 1, "batch_size": 8}
+    gatas.fit(gatas.LinkPredictor(dataset, **settings), dataset, seed=0, device="cpu", folder=tmp_path / "run", **training)
+    with pytest.raises(gatas.GatasError, match="by typed paths alone"):
+        done("serial", AnswersTask("embeddings", str(tmp_path / "run")), tmp_path / "job", tmp_path / "all.npy", 2)
 
 
 def test_answers_of_other_weights_are_another_job(topics, tmp_path):

@@ -122,6 +122,20 @@ def like_predictor():
 
 
 @pytest.fixture(scope="session")
+def part_predictor():
+    """Links scored by vectors and paths."""
+    dataset = likes()
+    model = predictor(dataset, link_score=("vectors", "paths"), vector_size=6, revisits=True)
+    return trained(model, dataset, loss="list", hidden_folds=3, n3=0.01, l2=0).predictor
+
+
+@pytest.fixture(scope="session")
+def part_client(part_predictor):
+    with ready(LoadedModel(part_predictor)) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
 def camp_client(camp_predictor):
     with ready(LoadedModel(camp_predictor)) as client:
         yield client

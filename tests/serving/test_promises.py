@@ -312,6 +312,8 @@ LINK_ERRORS = [
     ("/v1/links", {"pairs": [{"source": 1, "target": 2}]}, "unknown_type", "the type of link is missing"),
     ("/v1/links", {"pairs": [{"source": 1, "type": "likes", "target": 12}]}, "unknown_id", "no node has the id 12"),
     ("/v1/links/rank", {"source": -1, "type": "likes"}, "unknown_id", "no node has the id -1"),
+    ("/v1/links/rank", {"type": "likes"}, "invalid", "give `source` or `target`"),
+    ("/v1/links/rank", {"source": 1, "target": 2, "type": "likes"}, "invalid", "give `source` or `target`"),
     ("/v1/explain", {"source": 1, "type": "hates", "target": 2}, "unknown_type", "no type of link 'hates'"),
     ("/v1/explain", {"id": 1, "answer": "likes"}, "invalid", "a link is explained by its type"),
     ("/v1/embed", {"new": {"edges": [{"source": 12, "target": 1}]}}, "unusable_new_nodes", "came without types"),
@@ -465,6 +467,28 @@ def test_long_work_is_dropped_when_nobody_waits(like_predictor):
     (cancelled,) = handle_batch(model, [request], [lambda: False])
     assert isinstance(cancelled, RequestCancelled)
     assert isinstance(handle_batch(model, [request], [lambda: True])[0], bytes)
+
+
+def test_others_are_answered_while_links_are_ranked(like_predictor):
+    predictor = Predictor(like_predictor.model, like_predictor.dataset, mode=like_predictor.mode)
+    model, rank = LoadedModel(predictor, "off"), predictor.rank_links
+    started, answered = threading.Event(), threading.Event()
+
+    def slow(*args, progress, **given):
+        started.set()
+        for _ in range(WAIT * 100):
+            progress(0.5)
+            if answered.wait(0.01):
+                return rank(*args, progress=progress, **given)
+        raise AssertionError("nobody else was answered")
+
+    predictor.rank_links = slow  # type: ignore[assignment, method-assign]
+    with ready(model) as client:
+        ranking = later(lambda: client.post("/v1/links/rank", json={"source": 0, "type": "likes"}))
+        assert started.wait(WAIT)
+        assert embed(client, 3).status_code == 200
+        answered.set()
+        assert ranking.result(WAIT).status_code == 200
 
 
 # 8. Overload.

@@ -5,10 +5,12 @@ import pytest
 from pydantic import BaseModel
 
 import gatas
+from gatas.inference import Predictor
 from gatas.serving import app, responses
 from gatas.serving.loaded_model import LoadedModel
 from tests.inference.conftest import trained
 from tests.inference.test_explain_link import by_parts
+from tests.inference.test_link_parts import model_of, shop
 from tests.serving.conftest import ready
 from tests.tasks.toys import classifier, labelled_graphs
 
@@ -70,6 +72,26 @@ def test_ranked_links_are_not_known_yet(like_client, like_predictor):
     found = post(like_client, "/v1/links/rank", source=0, type="likes", top=3)
     assert found["links"] == like_predictor.rank_links([0], "likes", 3).table().to_pylist()
     assert post(like_client, "/v1/links/likeliest", source=0, type="likes", top=3) == found  # the name that it had before
+
+
+def test_links_to_a_node_are_ranked(like_client, like_predictor):
+    found = post(like_client, "/v1/links/rank", target=4, type="likes", top=3)
+    assert found["links"] == like_predictor.rank_links(target=4, edge_type="likes", top=3).table().to_pylist()
+
+
+def test_links_that_are_scored_by_parts_are_served(part_client, part_predictor):
+    pairs = [{"source": 0, "type": "likes", "target": 2}]
+    assert post(part_client, "/v1/links", pairs=pairs)["links"][0]["probability"] == pytest.approx(
+        part_predictor.predict_links(0, "likes", 2)[0], rel=1e-7
+    )
+    for end in ("source", "target"):
+        found = post(part_client, "/v1/links/rank", type="likes", top=3, **{end: 0})
+        assert found["links"] == part_predictor.rank_links(edge_type="likes", top=3, **{end: 0}).table().to_pylist()
+    rows = post(part_client, "/v1/embed", ids=[3, 4])["embeddings"]
+    np.testing.assert_array_equal(np.array(rows, np.float32), part_predictor.embed([3, 4]))
+    assert len(post(part_client, "/v1/neighbours", id=3, top=2)["neighbours"]) == 2
+    new = {"ids": [12], "edges": [{"source": 12, "type": "likes", "target": 0}]}
+    assert len(post(part_client, "/v1/links/rank", source=12, type="likes", top=2, new=new)["links"]) == 2
 
 
 def test_new_nodes_come_with_the_request(camp_client, camp_predictor):
@@ -215,3 +237,19 @@ def test_a_link_is_explained_by_what_its_log_odds_add_up_from(parts):
     assert found == {"model": predictor.fingerprint, "classes": ["likes", "knows"], **own.to_dict(1)}
     assert len(found["paths"]) == 1 < found["num_paths"] and (found["neighbourhood"] is None) == ("neighbourhood" not in parts)
     assert node["target"] == 0 and node["answer"] is None
+
+
+def test_a_node_that_no_such_link_has_at_that_end_is_refused():
+    with ready(LoadedModel(Predictor(model_of(shop(), ("vectors", "paths")), shop()))) as client:
+        refused = client.post("/v1/links/rank", json={"source": 7, "type": "buys"})
+        assert refused.status_code == 422 and refused.json()["code"] == "wrong_node_type"
+        assert "start from nodes of the type 'customer'" in refused.text
+        assert post(client, "/v1/links/rank", target=7, type="buys")["links"]
+
+
+def test_a_model_of_paths_alone_is_served_without_representations():
+    with ready(LoadedModel(Predictor(model_of(shop(), ("paths",)), shop()))) as client:
+        assert post(client, "/v1/links/rank", source=0, type="buys", top=2)["links"]
+        assert client.get("/v1/model").json()["neighbours"] == "off"
+        refused = client.post("/v1/embed", json={"ids": [0]})
+        assert refused.status_code == 422 and "typed paths alone" in refused.text
