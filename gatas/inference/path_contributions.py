@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -39,9 +40,7 @@ def path_terms(trained: TrainedModel, source: Ints, edge_type: Ints, target: Int
     model = trained.model
     assert isinstance(model, LinkPredictor) and "paths" in model.parts
     head, nodes = model.link_head, (torch.from_numpy(source), torch.from_numpy(target))
-    _, table, positions = trained.sampler.located(nodes[0].to(trained.device))
-    indptr, node, paths, chances = (one.cpu() for one in (table.indptr, table.node, table.path, table.probability))
-    pair, path, probability = pair_entries(nodes[1], positions.cpu(), indptr, node, paths, chances, table.num_levels)
+    pair, path, probability = _entries(trained, source, nodes[1])
     place = entry_places(path, head.path_place.cpu())
     kind = torch.from_numpy(edge_type)[pair]
     own_path = head.paths.own_path.cpu()[kind]
@@ -60,3 +59,13 @@ def path_terms(trained: TrainedModel, source: Ints, edge_type: Ints, target: Int
     reached[pair] = True
     unreached = weight * head.paths.unreached.double().cpu()[torch.from_numpy(edge_type)]
     return PathTerms(pair, path, forth, back, weights * scaled, itself, unreached.masked_fill(reached, 0.0))
+
+
+def _entries(trained: TrainedModel, source: Ints, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return pair, path id and probability of all paths, from the rows of the sources alone: a table may be on a GPU."""
+    wanted, row = np.unique(source, return_inverse=True)
+    table = trained.sampler.transitions.rows(wanted)
+    columns = (table.indptr, table.node, table.path, table.probability)
+    indptr, node, path, probability = (torch.tensor(column) for column in columns)
+    num_levels = trained.sampler.transitions.setting.num_steps + 1
+    return pair_entries(target, torch.from_numpy(row), indptr, node, path, probability, num_levels)

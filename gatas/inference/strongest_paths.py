@@ -15,8 +15,8 @@ from gatas.inference.trained import TrainedModel
 from gatas.tasks import LinkPredictor
 from gatas.transitions.paths import path_name, path_relations
 
-PAIRS = 4096
-"""Pairs whose paths are looked up together."""
+PAIRS = 256
+"""Pairs whose paths are looked up together: rows of as many nodes are held."""
 
 
 @dataclass(frozen=True)
