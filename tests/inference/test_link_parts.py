@@ -153,7 +153,7 @@ def test_weights_of_paths_are_loaded_with_their_paths(runs):
 def test_weights_of_some_types_are_those_of_all(monkeypatch):
     for most in (20_000, 0):
         monkeypatch.setattr("gatas.nn.path_weights.TABLE_SIZE", most)
-        weights = model_of(likes(), ("paths",)).link_head.paths
+        weights = model_of(likes(), ("paths",)).link_head.paths.double()
         with torch.no_grad():
             for parameter in weights.parameters():
                 parameter.normal_()
