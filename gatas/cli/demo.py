@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gatas.cli.explain import signed
-from gatas.cli.output import plain_table, print_table, stdout
+from gatas.cli.output import plain_table, print_table, signed, stdout
 from gatas.cli.train import depth_of, readable_depth
 from gatas.cli.transitions import print_row
 
@@ -82,7 +81,14 @@ def explain_digit(run: "Run", out: Path) -> None:
 
 
 def explain_kinship(run: "Run") -> None:
-    """Show over which typed paths people look at those they are related to."""
+    """Show over which typed paths people are related, or look at those they are related to."""
+    if run.predictor.exact.parts and "paths" in run.predictor.exact.parts:
+        table = plain_table("asked for", "typed path to the other", "log-odds#")
+        for name in run.dataset.names:
+            for place, strong in enumerate(run.predictor.strongest_paths(name, 2)):
+                table.add_row(name if place == 0 else "", strong.name, signed(strong.contribution))
+        print_table("What speaks most for a relation (mean over validation links)", table)
+        return
     import torch
 
     from gatas.inference import attention, shares_by_path

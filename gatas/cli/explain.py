@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from gatas.cli.explain_link import print_link, print_strongest
 from gatas.cli.importing import quick_imports
-from gatas.cli.output import plain_table, print_json, print_table, stdout
+from gatas.cli.output import plain_table, print_json, print_table, signed, stdout
 from gatas.cli.runs import (
     DeviceOption,
     EmbeddingChoice,
@@ -34,6 +35,9 @@ def explain(
     run: Path = RunArgument,
     node: str | None = typer.Argument(None, metavar="[ID]", help="The node's id."),
     link: tuple[str, str, str] | None = typer.Option(None, "--link", metavar="SOURCE TYPE TARGET", help="A link instead."),
+    edge_type: str | None = typer.Option(
+        None, "--type", metavar="TYPE", help="A type of link instead: the typed paths that speak most for such links."
+    ),
     answer: str | None = typer.Option(None, "--answer", help="Explain this class instead of the likeliest."),
     top: int = typer.Option(10, "--top", min=1, help="Rows that the table shows; the picture has twice as many, up to 40."),
     mode: Literal["sample", "top", "all"] | None = typer.Option(
@@ -46,21 +50,34 @@ def explain(
     device: str = DeviceOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Show which neighbours, over which typed paths, an answer rests on, of nodes known or new."""
-    if (node is None) == (link is None):
-        raise GatasError("give the id of a node, or --link SOURCE TYPE TARGET.")
-    with quick_imports():
-        from gatas.inference.picture import save_pictures  # torch and matplotlib: seconds that other commands need not wait
+    """Show what an answer rests on, of nodes known or new: neighbours, typed paths, and what each does to it."""
+    if [node, link, edge_type].count(None) != 2:
+        raise GatasError("give the id of a node, or --link SOURCE TYPE TARGET, or --type TYPE for all links of a type.")
+    with quick_imports():  # torch and matplotlib: seconds that other commands need not wait
+        from gatas.inference import LinkExplanation
+        from gatas.inference.link_picture import save_link_pictures
+        from gatas.inference.picture import save_pictures
 
     predictor, _ = load_predictor(run, device, None, new_nodes, new_edges, new_embeddings)
+    if edge_type is not None:
+        print_strongest(predictor, edge_type, top, json)
+        return
     explanation = predictor.explain(link or node or "", mode=mode, answer=answer)
     folder = out or run / "explanations"
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = [str(path) for path in save_pictures(explanation, folder, 2 * top)]
+    if isinstance(explanation, LinkExplanation):
+        pictures = [str(path) for path in save_link_pictures(explanation, folder, top)]
+    else:
+        pictures = [str(path) for path in save_pictures(explanation, folder, 2 * top)]
     if json:
         print_json({**explanation.to_dict(top), "pictures": pictures})
         return
-    print_explanation(explanation, top)
+    if isinstance(explanation, LinkExplanation):
+        print_link(explanation, top)
+        for end in explanation.ends:
+            print_end(end, top)
+    else:
+        print_explanation(explanation, top)
     stdout.print(f"Pictures: {', '.join(pictures)}", soft_wrap=True)
 
 
@@ -120,8 +137,3 @@ def strongest(end: "Explanation", sign: int) -> str:
     order = (-sign * end.effect).argsort(kind="stable")[:FEW].tolist()
     rows = [f"{end.neighbour[k]} ({end.path[k]}) {signed(end.effect[k])}" for k in order if sign * end.effect[k] > 0]
     return ", ".join(rows) or "nothing"
-
-
-def signed(effect: float | None) -> str:
-    """Write a number with its sign; nothing where there is no answer."""
-    return "" if effect is None else f"{effect + 0.0:+.3f}"

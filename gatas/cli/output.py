@@ -31,6 +31,11 @@ def plain_table(*columns: str) -> "Table":
     return table
 
 
+def signed(value: float | None) -> str:
+    """Write a number with its sign; nothing where there is none."""
+    return "" if value is None else f"{value + 0.0:+.3f}"
+
+
 def print_table(title: str, table: "Table") -> None:
     """Print a bold line, the table, and an empty line."""
     stdout.print(title, style="bold", soft_wrap=True)

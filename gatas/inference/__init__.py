@@ -3,23 +3,29 @@
 from gatas.inference.attention import Attention, attention, shares_by_path
 from gatas.inference.explanation import Answer, Explanation, ExplanationPart
 from gatas.inference.fitting import fit, fit_many
+from gatas.inference.link_explanation import LinkContribution, LinkExplanation, PathContribution
 from gatas.inference.loading import load
 from gatas.inference.neighbours import NearestIds, NearestNodes, read_embeddings
 from gatas.inference.prediction import LinkPrediction, Prediction
 from gatas.inference.predictor import Predictor
 from gatas.inference.run import Run
+from gatas.inference.strongest_paths import StrongPath
 
 __all__ = [
     "Answer",
     "Attention",
     "Explanation",
     "ExplanationPart",
+    "LinkContribution",
+    "LinkExplanation",
     "LinkPrediction",
     "NearestIds",
     "NearestNodes",
+    "PathContribution",
     "Prediction",
     "Predictor",
     "Run",
+    "StrongPath",
     "attention",
     "fit",
     "fit_many",

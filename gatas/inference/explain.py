@@ -5,7 +5,7 @@ found by leaving it out. S rows, K heads, F'' head size, G groups of rows.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -30,13 +30,19 @@ CERTAIN = 100.0
 @torch.no_grad()
 def explain(trained: TrainedModel, asked: Any, *, mode: Mode | None, draw: int, answer: str | None) -> Explanation:
     """Explain the class of a node, or a link (source, type, target); arguments are `Predictor.explain`'s."""
-    chosen: Mode = trained.mode if mode is None else mode
-    if chosen not in get_args(Mode):
-        raise GatasError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
+    chosen = checked_mode(trained, mode)
     with evaluating(trained.model):
         if isinstance(asked, tuple | list):
             return _explain_link(trained, asked, chosen, draw, answer)
         return _explain_node(trained, asked, chosen, draw, answer)
+
+
+def checked_mode(trained: TrainedModel, mode: Mode | None) -> Mode:
+    """Return which neighbours are looked at: those asked for, or those that answers look at."""
+    chosen: Mode = trained.mode if mode is None else mode
+    if chosen not in get_args(Mode):
+        raise GatasError(f"mode is {mode!r}; expected 'sample', 'top' or 'all'.")
+    return chosen
 
 
 def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
@@ -44,13 +50,13 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
         raise GatasError("this model predicts links: ask for (source, type, target), where the type is the answer.")
     (found,) = _looked_at(trained, [asked], mode, draw)
     if trained.predicts_links:
-        return _explanation(trained, found, None, mode)
-    logits = trained.exact.apply_head(_represented(found.output[None]))
-    number = int(logits.argmax()) if answer is None else _number_of(answer, trained, "class")
-    of_answer = _Asked(
-        trained.names[number], lambda output: _log_odds(trained, trained.exact.apply_head(_represented(output)), number)
+        return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
+    logits = trained.exact.apply_head(represented(found.output[None]))
+    number = int(logits.argmax()) if answer is None else index_of_name(answer, trained, "class")
+    of_answer = AskedAnswer(
+        trained.names[number], lambda output: _log_odds(trained, trained.exact.apply_head(represented(output)), number)
     )
-    return _explanation(trained, found, of_answer, mode)
+    return explanation_of(trained, found, of_answer, mode)
 
 
 def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
@@ -58,17 +64,26 @@ def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
         raise GatasError(f"this model says of what class a node is: ask for the id of one, not for the link {asked!r}.")
     if len(asked) != 3 or answer is not None:
         raise GatasError(f"{asked!r} came; a link is (source, type, target), and its type is the answer.")
-    name, number = asked[1], _number_of(asked[1], trained, "type of link")
+    name, number = asked[1], index_of_name(asked[1], trained, "type of link")
     source, target = _looked_at(trained, [asked[0], asked[2]], mode, draw)
 
     def log_odds(of_source: Tensor, of_target: Tensor) -> Tensor:
         count = max(len(of_source), len(of_target))
-        ends = (_represented(output).expand(count, -1) for output in (of_source, of_target))
+        ends = (represented(output).expand(count, -1) for output in (of_source, of_target))
         return trained.exact.apply_head(*ends)[:, number]
 
-    of_target = _Asked(name, lambda output: log_odds(source.output[None], output))
-    of_source = _Asked(name, lambda output: log_odds(output, target.output[None]))
-    return _explanation(trained, source, of_source, mode, _explanation(trained, target, of_target, mode))
+    of_target = AskedAnswer(name, lambda output: log_odds(source.output[None], output))
+    of_source = AskedAnswer(name, lambda output: log_odds(output, target.output[None]))
+    return explanation_of(trained, source, of_source, mode, explanation_of(trained, target, of_target, mode))
+
+
+def _by_probability(seen: "AttendedRows") -> "AttendedRows":
+    """Return the rows as they are where nothing is attended to: by their probability, and without anything put out."""
+    order = _order(seen.node, seen.path, seen.probability)
+    columns = (seen.node, seen.path, seen.probability)
+    node, path, probability = (column[order] for column in columns)
+    odds = probability[:, None].expand_as(seen.odds)
+    return replace(seen, node=node, path=path, probability=probability, odds=odds, values=torch.zeros_like(seen.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +149,7 @@ def _order(node: Tensor, path: Tensor, attention: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class AskedAnswer:
     """An answer, and its log-odds as a function of what the heads give to σ: (G, K, F'') to (G,)."""
 
     name: str
@@ -150,7 +165,7 @@ class _Asked:
         return Answer(self.name, log_odds.sigmoid().item(), log_odds.item())
 
 
-def _represented(output: Tensor) -> Tensor:
+def represented(output: Tensor) -> Tensor:
     """Return h', (G, K·F''), as after the encoder."""
     return F.elu(output).flatten(1)
 
@@ -164,7 +179,8 @@ def _log_odds(trained: TrainedModel, logits: Tensor, number: int) -> Tensor:
     return (logits[:, number] - others.logsumexp(1)).nan_to_num(posinf=CERTAIN)
 
 
-def _number_of(name: object, trained: TrainedModel, what: str) -> int:
+def index_of_name(name: object, trained: TrainedModel, what: str) -> int:
+    """Return the number of a class or of a type of link; `what` it is called in the message if there is none."""
     if name in trained.names:
         return trained.names.index(str(name))
     near = get_close_matches(str(name), trained.names, n=1)
@@ -172,9 +188,10 @@ def _number_of(name: object, trained: TrainedModel, what: str) -> int:
     raise GatasError(f"there is no {what} {name!r}.{hint}")
 
 
-def _explanation(
-    trained: TrainedModel, seen: AttendedRows, asked: _Asked | None, mode: Mode, other: Explanation | None = None
+def explanation_of(
+    trained: TrainedModel, seen: AttendedRows, asked: AskedAnswer | None, mode: Mode, other: Explanation | None = None
 ) -> Explanation:
+    """Explain one node by its rows, with ids and names; `other` is the explanation of the link's target."""
     graph, path = trained.graph, seen.path.cpu().numpy()
     names = graph.relation_names
     step = np.where(path == 0, 0, path_length(path, len(names)))
@@ -210,7 +227,7 @@ def _depth_names(num_steps: int) -> list[str]:
 
 
 def _parts(
-    seen: AttendedRows, asked: _Asked | None, columns: list[Float64s], group: Ints, names: list[str]
+    seen: AttendedRows, asked: AskedAnswer | None, columns: list[Float64s], group: Ints, names: list[str]
 ) -> list[ExplanationPart]:
     """Sum over the rows of each group, and measure what all of them do together."""
     sums = [np.bincount(group, column, len(names)).tolist() for column in columns]

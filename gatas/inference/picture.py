@@ -59,9 +59,9 @@ def draw_explanation(explanation: Explanation, top: int = 24) -> Figure:
     return figure
 
 
-def save_pictures(explanation: Explanation, folder: Path, top: int = 24) -> list[Path]:
-    """Write the picture as PNG and as SVG, named after what is explained; the same bytes each time."""
-    figure, name = draw_explanation(explanation, top), file_name(explanation)
+def save_pictures(explanation: Explanation, folder: Path, top: int = 24, *, suffix: str = "") -> list[Path]:
+    """Write the picture as PNG and as SVG, named after what is explained, with a suffix; the same bytes each time."""
+    figure, name = draw_explanation(explanation, top), f"{file_name(explanation)}{suffix}"
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     with matplotlib.rc_context({"svg.hashsalt": "gatas"}):
         figure.savefig(paths[0], dpi=120)
@@ -75,6 +75,11 @@ def file_name(explanation: Explanation) -> str:
     parts = (
         ["node", ends[0].target] if len(ends) == 1 or answer is None else ["link", ends[0].target, answer.name, ends[1].target]
     )
+    return named_file(parts)
+
+
+def named_file(parts: list[int | str]) -> str:
+    """Join the parts of a name; letters that files may not have are replaced, and a number tells such names apart."""
     name = "-".join(map(str, parts))
     safe = re.sub(r"[^\w.-]", "_", name)[:60]  # of up to four bytes; names of files have at most 255
     return safe if safe == name else f"{safe}-{zlib.crc32(name.encode()):08x}"
@@ -90,10 +95,10 @@ def heading(explanation: Explanation) -> str:
     return f"{names[0]} – {answer.name} → {names[1]}: {chance}" if len(ends) > 1 else f"{names[0]}: “{answer.name}”, {chance}"
 
 
-def readable(name: int | str) -> str:
+def readable(name: int | str, longest: int = LONGEST) -> str:
     """Return an id on one line, not too long."""
     text = " ".join("".join(letter if letter.isprintable() else " " for letter in str(name)).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _shown(explanation: Explanation, top: int) -> list[int]:

@@ -3,7 +3,7 @@
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 import torch
@@ -29,6 +29,8 @@ from gatas.transitions import Nearby, Transitions
 
 if TYPE_CHECKING:
     from gatas.inference.explanation import Explanation
+    from gatas.inference.link_explanation import LinkExplanation
+    from gatas.inference.strongest_paths import StrongPath
 
 Id = int | str
 Link = tuple[Id, str, Id]
@@ -201,10 +203,20 @@ class Predictor(TrainedModel):
         self.check_predicts_links()
         return evaluate_ranking(self.all_nodes, split, batch_size=batch_size, progress=progress)
 
+    @overload
+    def explain(self, asked: Id, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None) -> "Explanation": ...
+
+    @overload
     def explain(
         self, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
-    ) -> "Explanation":
+    ) -> "Explanation | LinkExplanation": ...
+
+    def explain(
+        self, asked: Id | Link, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None
+    ) -> "Explanation | LinkExplanation":
         """Show what an answer rests on: which neighbours, over which typed paths, and what each does to it.
+
+        A link of a model whose score is a sum of parts is explained by `explain_link`: what its log-odds are the sum of.
 
         Args:
             asked: The id of a node, or a link (source, type, target).
@@ -213,8 +225,49 @@ class Predictor(TrainedModel):
             answer: Another class than the likeliest.
         """
         from gatas.inference.explain import explain
+        from gatas.inference.explain_link import scores_by_parts
 
+        if isinstance(asked, tuple | list) and len(asked) == 3 and answer is None and scores_by_parts(self):
+            return self.explain_link(*asked, mode=mode, draw=draw)
         return explain(self, asked, mode=mode, draw=draw, answer=answer)
+
+    def explain_link(
+        self, source: Id, edge_type: str, target: Id, *, mode: Mode | None = None, draw: int = -1
+    ) -> "Explanation | LinkExplanation":
+        """Show what the log-odds of a link are the sum of: its type, both nodes' vectors, neighbourhoods, each typed path.
+
+        Models with the paper's head have no such sum: of these it is the `Explanation` of both ends.
+
+        Args:
+            source: Id of the link's source.
+            edge_type: Its type.
+            target: Id of its target.
+            mode: Which neighbours are looked at, where neighbourhoods are a part of the score.
+            draw: Which of the drawn neighbourhoods.
+
+        >>> found = gatas.load("runs/kinship").explain_link("Timo-178", "grandparent", "Ana-738")
+        >>> sum(one.value for one in found.contributions) == found.answer.log_odds
+        """
+        from gatas.inference.explain import checked_mode, explain
+        from gatas.inference.explain_link import explain_link, scores_by_parts
+
+        if not scores_by_parts(self):
+            return explain(self, (source, edge_type, target), mode=mode, draw=draw, answer=None)
+        return explain_link(self, source, edge_type, target, mode=checked_mode(self, mode), draw=draw)
+
+    def strongest_paths(self, edge_type: str | None = None, top: int = 5, *, split: str = "valid") -> "list[StrongPath]":
+        """Find the typed paths that speak most for links of a type: those with the largest mean contribution to log-odds.
+
+        The mean is over the links of a split: by default validation links, which are not in the graph, so that no path leads
+        through the link that is asked for.
+
+        >>> gatas.load("runs/kinship").strongest_paths("parent-in-law", top=1)[0].name
+        'spouse → parent'
+        """
+        from gatas.inference.strongest_paths import strongest_paths
+
+        self.check_predicts_links()
+        return strongest_paths(self, self.link_type(edge_type), top, split)
 
     def with_new_nodes(
         self,

@@ -139,9 +139,17 @@ def _add_predictions(app: FastAPI, service: ModelService) -> None:
     app.post("/v1/links/rank", **ranked)(rank_links)
     app.post("/v1/links/likeliest", deprecated=True, **ranked)(rank_links)  # its name in 0.1
 
-    @app.post("/v1/explain", tags=["predictions"], response_model=responses.ExplainResponse, responses=ERRORS)
+    @app.post(
+        "/v1/explain",
+        tags=["predictions"],
+        response_model=responses.ExplainResponse | responses.LinkExplanationResponse,
+        responses=ERRORS,
+    )
     async def explain(request: ExplainRequest) -> Response:
-        """Explain the class of a node, or a link: neighbours, typed paths, attention, and the effect of each on the answer."""
+        """Explain the class of a node, or a link: neighbours, typed paths, attention, and the effect of each on the answer.
+
+        A link whose score is a sum of parts is explained by what its log-odds add up from.
+        """
         _check_count(request.top, settings.max_rows, "rows")
         return await respond(request)
 

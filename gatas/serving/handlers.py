@@ -8,6 +8,7 @@ import torch
 from pydantic_core import to_json
 
 from gatas.graph.inputs import Ints
+from gatas.inference import LinkExplanation
 from gatas.serving.errors import ApiError, unprocessable
 from gatas.serving.loaded_model import LoadedModel
 from gatas.serving.requests import (
@@ -148,9 +149,12 @@ def _rank_links(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWant
 def _explain(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
     (one,) = group
     request, predictor, ids = one.request, one.predictor, one.ids
-    _check_explainable(one)
+    if request.id is not None or predictor.exact.encodes:
+        _check_explainable(one)
     link = None if request.id is not None else (ids[0], predictor.names[link_type_index(model, request.type)], ids[1])
     found = predictor.explain(ids[0] if link is None else link, mode=request.mode, answer=request.answer)
+    if isinstance(found, LinkExplanation):
+        return [{"classes": list(predictor.names), **found.to_dict(request.top)}]
     prediction = None
     if not predictor.predicts_links:
         classes = predictor.predict_indices(one.nodes)

@@ -114,6 +114,81 @@ class ExplainResponse(NodeExplanation):
     other: NodeExplanation | None = Field(description="The target node of the link; null for a node")
 
 
+class LinkNeighbourhoods(NodeExplanation):
+    """The neighbourhood of a link's source, and that of its target as `other`."""
+
+    other: NodeExplanation
+
+
+class LinkTerm(BaseModel):
+    """One term of a link's log-odds."""
+
+    kind: str = Field(description="`type`, `vectors`, `source`, `target`, `neighbourhood`, `path` or `no path`")
+    name: str
+    value: float = Field(description="What it adds to the log-odds; all terms and paths add up to them")
+    probability_without: float = Field(description="Probability of the link without it")
+
+
+class PartOfScore(BaseModel):
+    """The sum of all terms of one part of the score: weight times score."""
+
+    name: str = Field(description="`vectors`, `neighbourhood` or `paths`")
+    weight: float
+    score: float
+    value: float
+    probability_without: float
+
+
+class WalkOfPath(BaseModel):
+    """A walk from the source to the target over one typed path, node by node."""
+
+    nodes: list[Id]
+    share: float = Field(description="Share of the path's probability")
+
+
+class NodeOnWalks(BaseModel):
+    """A node that walks over a typed path go through."""
+
+    node: Id
+    step: int
+    share: float = Field(description="Share of the path's probability that goes through it")
+
+
+class PathTerm(LinkTerm):
+    """What a typed path between source and target adds to the log-odds: a constant, and terms of ln P forth and back."""
+
+    relations: list[str]
+    probability: float = Field(description="P of the target over this path from the source")
+    probability_back: float = Field(description="P of the source over the way back from the target")
+    constant: float
+    forth: float
+    back: float
+    num_walks: int | None = Field(description="Number of walks; null for paths that are not among the strongest")
+    walks: list[WalkOfPath] = Field(description="The likeliest walks, likeliest first")
+    num_between: int | None = Field(description="Number of nodes between source and target on these walks")
+    between: list[NodeOnWalks] = Field(description="The nodes that most of the path's probability goes through")
+
+
+class LinkExplanationResponse(BaseModel):
+    """A link whose log-odds are a sum: of its type, the nodes' vectors, their neighbourhoods, and typed paths between them."""
+
+    model: str = Field(description=MODEL)
+    classes: list[str] = Field(description="Names of all link types")
+    source: Id
+    type: str
+    target: Id
+    answer: ExplainedAnswer
+    known: bool = Field(description="Whether it is a link of the graph or of the training data")
+    num_steps: int = Field(description="Longest path that is looked for")
+    parts: list[PartOfScore]
+    terms: list[LinkTerm] = Field(description="All terms but those of paths")
+    num_paths: int = Field(description="Number of typed paths, of which `paths` has the first")
+    paths: list[PathTerm] = Field(description="The strongest first")
+    num_shared_neighbours: int
+    shared_neighbours: list[Id] = Field(description="Nodes one step from both ends")
+    neighbourhood: LinkNeighbourhoods | None = Field(description="Both neighbourhoods, where these are a part of the score")
+
+
 class RequestLimits(BaseModel):
     """Limits of this server per request."""
 

@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from typing import Any
 
 import pytest
 
+from gatas.datasets import load_dataset
 from gatas.experiments.recipes import recipe
-from gatas.inference import fit_many
+from gatas.inference import fit, fit_many
+from gatas.tasks import LinkPredictor
 from tests.inference.conftest import shop_folder
 
 __all__ = ["shop_folder"]
@@ -77,6 +80,40 @@ def test_errors_are_one_line_and_exit_code_1(gatas, tmp_path, runs, arguments, m
     (tmp_path / "file").write_text("")
     code, out, err = gatas("explain", *(argument.format(folder=tmp_path, runs=runs) for argument in arguments))
     assert code == 1 and out == "" and err.startswith("error: ") and err.count("\n") == 1 and message in err
+
+
+@pytest.fixture(scope="module")
+def by_parts(tmp_path_factory):
+    """A little model of kinship whose score is a sum of parts."""
+    folder, dataset = tmp_path_factory.mktemp("parts"), load_dataset("kinship")
+    settings: Any = {"link_score": ("vectors", "neighbourhood", "paths"), "revisits": True, "vector_size": 4, "num_steps": 2}
+    model = LinkPredictor(dataset, **settings, sample_size=5, num_heads=2, head_size=4, neighbour_size=4)
+    fit(model, dataset, seed=0, device="cpu", loss="list", hidden_folds=2, epochs=1, batch_size=2000, l2=0, folder=folder)
+    return folder
+
+
+def test_a_link_is_explained_by_what_its_log_odds_add_up_from(gatas, by_parts, tmp_path):
+    link = ("Timo-178", "grandparent", "Nils-719")
+    code, out, err = gatas("explain", by_parts, "--link", *link, "--out", tmp_path)
+    assert code == 0, err
+    assert "Timo-178 – grandparent → Nils-719: " in out and "not a known link" in out and "the vectors of both" in out
+    assert "100.0%  Timo-178 – parent → Nils-719" in out and "Shared neighbours: " in out and "Timo-178 looks most at" in out
+    found = json.loads(gatas("explain", by_parts, "--link", *link, "--out", tmp_path, "--json")[1])
+    names = [f"link-Timo-178-grandparent-Nils-719{suffix}" for suffix in ("", "-neighbourhoods")]
+    assert found["pictures"] == [str(tmp_path / f"{name}.{ending}") for name in names for ending in ("png", "svg")]
+    assert all((tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in names)
+    total = sum(one["value"] for one in (*found["terms"], *found["paths"]))
+    assert total == pytest.approx(found["answer"]["log_odds"], rel=1e-9)
+
+
+def test_a_type_of_link_is_explained_by_its_strongest_paths(gatas, by_parts, runs):
+    code, out, _ = gatas("explain", by_parts, "--type", "grandparent", "--top", 2)
+    assert code == 0 and "Typed paths that speak most for “grandparent”" in out and "negatives" in out
+    found = json.loads(gatas("explain", by_parts, "--type", "grandparent", "--top", 2, "--json")[1])
+    assert found["type"] == "grandparent" and found["split"] == "valid"
+    assert found["paths"][0]["relations"] == ["parent", "parent"] and found["paths"][0]["contribution"] > 0
+    code, out, err = gatas("explain", runs / "kinship", "--type", "grandparent")
+    assert (code, out) == (1, "") and "scores nothing by typed paths" in err and err.count("\n") == 1
 
 
 def test_a_node_never_seen_is_explained(gatas, runs, tmp_path):

@@ -28,15 +28,15 @@ def trained(model, dataset, **settings):
     return gatas.fit(model, dataset, seed=3, device="cpu", epochs=2, batch_size=8, **settings)
 
 
-def with_ids(dataset):
-    """Give the nodes of a data set the ids a0, a1 …"""
+def with_ids(dataset, prefix="a"):
+    """Give the nodes of a data set the ids a0, a1 …, or with another prefix."""
     graph = dataset.graph
     named = Graph.from_edges(
         graph.source,
         graph.neighbour,
         graph.edge_type,
         num_nodes=graph.num_nodes,
-        node_ids=[f"a{node}" for node in range(graph.num_nodes)],
+        node_ids=[f"{prefix}{node}" for node in range(graph.num_nodes)],
         edge_type_names=graph.edge_type_names,
         inverse_of=graph.inverse_of,
     )

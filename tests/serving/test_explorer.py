@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from playwright.sync_api import expect, sync_playwright
 
 from gatas.serving.loaded_model import LoadedModel
 from tests.inference.conftest import trained
+from tests.inference.conftest import with_ids as with_prefix
+from tests.inference.test_explain_link import by_parts
 from tests.serving.conftest import ready, with_ids
-from tests.tasks.toys import camps, classifier
+from tests.tasks.toys import camps, classifier, likes
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path to open the page with")
@@ -168,6 +171,22 @@ def test_a_likely_link_is_explained_from_both_ends(page, like_client):
     expect(page.locator(".answer")).to_contain_text(f"{100 * chance:.1f}%")
     expect(page.locator("article h2")).to_have_text(["0", target])
     expect(page.locator(".between a")).to_have_text(["likes", "knows"] * 2)
+
+
+def test_a_link_is_explained_by_what_its_log_odds_add_up_from(page):
+    trained = by_parts(dataset=with_prefix(likes(), f"{HOSTILE} "))
+    ends = f"{HOSTILE} 0", f"{HOSTILE} 3"
+    explained = trained.explain_link(ends[0], "knows", ends[1])
+    with ready(LoadedModel(trained, "off")) as client:
+        show(page, client, "#" + urlencode({"source": ends[0], "type": "knows", "target": ends[1]}))
+        heading(page, f"{ends[0]} – knows → {ends[1]}")
+        expect(page.locator(".answer")).to_contain_text(f"{100 * explained.answer.probability:.1f}%")
+        expect(page.locator(".log-odds tbody tr")).to_have_count(len(explained.contributions))
+        expect(page.locator(".log-odds tfoot")).to_contain_text(f"{abs(explained.answer.log_odds):.3f}")
+        expect(page.locator(".walks li")).to_have_count(sum(len(path.walks) for path in explained.paths))
+        expect(page.locator(".walks li a").first).to_have_text(ends[0])
+        expect(page.locator("article h2")).to_have_text(list(ends))
+        assert page.evaluate("window.harmed") is None
 
 
 def test_a_link_is_asked_for_by_type_and_second_node(page, like_client):

@@ -9,6 +9,7 @@ from gatas.inference import Predictor
 from gatas.serving import app, responses
 from gatas.serving.loaded_model import LoadedModel
 from tests.inference.conftest import trained
+from tests.inference.test_explain_link import by_parts
 from tests.inference.test_link_parts import model_of, shop
 from tests.serving.conftest import ready
 from tests.tasks.toys import classifier, labelled_graphs
@@ -222,6 +223,20 @@ def test_the_page_is_shown_where_there_is_one(camp_predictor, tmp_path, monkeypa
         assert answer.text == "<h1>explorer</h1>" and answer.headers["content-type"].startswith("text/html")
         assert client.get("/nothing.js").json()["code"] == "not_found"
         assert client.get("/v1/model").status_code == 200
+
+
+@pytest.mark.parametrize("parts", [("vectors", "paths"), ("vectors", "neighbourhood", "paths")], ids="+".join)
+def test_a_link_is_explained_by_what_its_log_odds_add_up_from(parts):
+    predictor = by_parts(parts)
+    with ready(LoadedModel(predictor, "off")) as client:
+        answer = client.post("/v1/explain", json={"source": 0, "type": "likes", "target": 5, "top": 1})
+        node = post(client, "/v1/explain", id=0)
+    assert answer.status_code == 200, answer.text
+    found, own = answer.json(), predictor.explain_link(0, "likes", 5)
+    assert responses.LinkExplanationResponse.model_validate(found).model_dump() == found
+    assert found == {"model": predictor.fingerprint, "classes": ["likes", "knows"], **own.to_dict(1)}
+    assert len(found["paths"]) == 1 < found["num_paths"] and (found["neighbourhood"] is None) == ("neighbourhood" not in parts)
+    assert node["target"] == 0 and node["answer"] is None
 
 
 def test_a_node_that_no_such_link_has_at_that_end_is_refused():

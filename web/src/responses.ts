@@ -74,3 +74,36 @@ export interface ExplainResponse extends NodeExplanation {
   prediction: { labels: string[]; probabilities: number[] } | null;
   other: NodeExplanation | null;
 }
+
+export interface LinkTerm {
+  kind: string;
+  name: string;
+  value: number;
+  probability_without: number;
+}
+
+export interface PathTerm extends LinkTerm {
+  relations: string[];
+  probability: number;
+  probability_back: number;
+  num_walks: number | null;
+  walks: { nodes: Id[]; share: number }[];
+  num_between: number | null;
+  between: { node: Id; step: number; share: number }[];
+}
+
+/** A link whose log-odds are a sum of terms. */
+export interface LinkExplanation {
+  source: Id;
+  type: string;
+  target: Id;
+  answer: { name: string; probability: number; log_odds: number };
+  known: boolean;
+  num_steps: number;
+  terms: LinkTerm[];
+  num_paths: number;
+  paths: PathTerm[];
+  num_shared_neighbours: number;
+  shared_neighbours: Id[];
+  neighbourhood: (NodeExplanation & { other: NodeExplanation }) | null;
+}

@@ -4,10 +4,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { go, hasLeft, toLink, toLinks, toNode, toPair } from "./address";
 import { type RequestOptions, send } from "./api";
 import { type Colours, coloursOf } from "./colours";
+import { LogOdds, Walks } from "./link";
 import { Loaded, useResponse } from "./loading";
 import { asPercent } from "./numbers";
 import { Picture } from "./picture";
-import type { Contribution, EmbedResponse, ExplainResponse, Id, ModelResponse, NodeExplanation, ScoredLink } from "./responses";
+import type { Contribution, EmbedResponse, ExplainResponse, Id, LinkExplanation, ModelResponse, NodeExplanation, ScoredLink } from "./responses";
 import { Bar, Classes, Depths, NearestNodes, Paths, Rows, RowSummary } from "./tables";
 
 const ROWS = 100;
@@ -186,35 +187,77 @@ async function similarity(first: string, second: string, options: RequestOptions
 }
 
 export function LinkView({ about, source, type, target }: { about: ModelResponse; source: string; type: string; target: string }) {
-  const explained = useResponse((options) => explain(about, { source, type, target }, options), [source, type, target, about.model]);
+  const explained = useResponse((options) => explainLink(about, { source, type, target }, options), [source, type, target, about.model]);
   return (
     <Loaded of={explained} what="the link" asked={[source, target]}>
-      {(found) => {
-        const other = found.other!;
-        const colours = coloursOf([found, other]);
-        const shared = inBoth(found, other);
-        const name = found.answer!.name;
-        return (
-          <>
-            <Heading title={`${found.target} – ${name} → ${other.target}`}>
-              <a href={toNode(found.target)}>{found.target}</a> – {name} → <a href={toNode(other.target)}>{other.target}</a>
-            </Heading>
-            <p class="answer">{asPercent(found.answer!.probability)} <span class="note">probability of this link</span></p>
-            <div class="between">
-              <LinksBetween about={about} source={found.target} target={other.target} current={name} />
-              <LinksBetween about={about} source={other.target} target={found.target} />
-            </div>
-            <div class="pair">
-              {[found, other].map((end, side) => (
-                <article key={side}>
-                  <h2><a href={toNode(end.target)}>{end.target}</a></h2>
-                  <Neighbourhood narrow end={end} colours={colours} shared={shared} marked={[other, found][side].target} />
-                </article>
-              ))}
-            </div>
-          </>
-        );
-      }}
+      {(found) => ("terms" in found ? <SummedLink about={about} link={found} /> : <LinkOfEnds about={about} ends={[found, found.other!]} />)}
     </Loaded>
+  );
+}
+
+const explainLink = (about: ModelResponse, request: object, options: RequestOptions) =>
+  send<ExplainResponse | LinkExplanation>("v1/explain", { ...request, top: Math.min(ROWS, about.limits.max_rows) }, options);
+
+interface LinkHeadProps {
+  about: ModelResponse;
+  source: Id;
+  type: string;
+  target: Id;
+  probability: number;
+  known?: boolean;
+}
+
+/** The link and its probability, beside other links between the two nodes. */
+function LinkHead({ about, source, type, target, probability, known = false }: LinkHeadProps) {
+  return (
+    <>
+      <Heading title={`${source} – ${type} → ${target}`}>
+        <a href={toNode(source)}>{source}</a> – {type} → <a href={toNode(target)}>{target}</a>
+      </Heading>
+      <p class="answer">{asPercent(probability)} <span class="note">probability of this link{known && ", which is known already: that it is there is no evidence here"}</span></p>
+      <div class="between">
+        <LinksBetween about={about} source={source} target={target} current={type} />
+        <LinksBetween about={about} source={target} target={source} />
+      </div>
+    </>
+  );
+}
+
+/** A link by what its log-odds add up from, and both neighbourhoods where these are a part of it. */
+function SummedLink({ about, link }: { about: ModelResponse; link: LinkExplanation }) {
+  return (
+    <>
+      <LinkHead about={about} source={link.source} type={link.type} target={link.target} probability={link.answer.probability} known={link.known} />
+      <div class="summed">
+        <LogOdds link={link} />
+        <Walks link={link} />
+      </div>
+      {link.neighbourhood && <BothEnds ends={[link.neighbourhood, link.neighbourhood.other]} />}
+    </>
+  );
+}
+
+function LinkOfEnds({ about, ends }: { about: ModelResponse; ends: [NodeExplanation, NodeExplanation] }) {
+  const [source, target] = ends;
+  return (
+    <>
+      <LinkHead about={about} source={source.target} type={source.answer!.name} target={target.target} probability={source.answer!.probability} />
+      <BothEnds ends={ends} />
+    </>
+  );
+}
+
+function BothEnds({ ends }: { ends: [NodeExplanation, NodeExplanation] }) {
+  const colours = coloursOf(ends);
+  const shared = inBoth(...ends);
+  return (
+    <div class="pair">
+      {ends.map((end, side) => (
+        <article key={side}>
+          <h2><a href={toNode(end.target)}>{end.target}</a></h2>
+          <Neighbourhood narrow end={end} colours={colours} shared={shared} marked={ends[1 - side].target} />
+        </article>
+      ))}
+    </div>
   );
 }
