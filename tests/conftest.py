@@ -20,9 +20,16 @@ SLOW = {
     "serving": "*",
     "faults": "*",
     "datasets": ("test_ingest", "test_benchmarks", "test_one_reader", "test_generating"),
-    "inference": ("test_classifier", "test_new_nodes", "test_picture", "test_explain"),
+    "inference": (
+        "test_classifier",
+        "test_new_nodes",
+        "test_picture",
+        "test_explain",
+        "test_strongest_paths",
+        "test_link_picture",
+    ),
     "nn": ("test_encoder",),
-    "ops": ("test_triton", "test_draw", "test_operator", "test_compiling"),
+    "ops": ("test_triton", "test_draw", "test_operator", "test_compiling", "test_evidence", "test_pair_evidence"),
     "sampling": ("test_sampler",),
     "tests": ("test_examples",),
     "training": (

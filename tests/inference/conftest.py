@@ -78,6 +78,7 @@ def kinship_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kinship")
     dataset = gatas.load_dataset("kinship")
     sizes: ModelSettings = {
+        "link_score": ("pair",),
         "num_steps": 2,
         "sample_size": 10,
         "num_heads": 2,
@@ -85,7 +86,7 @@ def kinship_folder(tmp_path_factory):
         "neighbour_size": 8,
         "pair_hidden_size": 16,
     }
-    model = gatas.LinkPredictor(dataset, link_score=("pair",), **sizes)
+    model = gatas.LinkPredictor(dataset, **sizes)
     gatas.fit(model, dataset, seed=0, device="cpu", epochs=1, batch_size=500, folder=folder)
     return folder
 
