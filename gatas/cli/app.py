@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "predict": (
         "gatas.cli.predict:predict",
-        "Say which classes nodes have; or, of a model of links, how likely given links are, or where links likely lead.",
+        "Say which classes nodes have; or, of a model of links, how likely given links are, or which are likeliest at a node.",
     ),
     "neighbours": (
         "gatas.cli.neighbours:neighbours",
@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "explain": (
         "gatas.cli.explain:explain",
-        "Show which neighbours, over which typed paths, an answer rests on, of nodes known or new.",
+        "Show what an answer rests on, of nodes known or new: neighbours, typed paths, and what each does to it.",
     ),
     "serve": (
         "gatas.cli.serve:serve",

@@ -236,6 +236,11 @@ class Dataset:
             return replace(self, targets=replace(targets, splits=splits))
         return replace(self, targets=replace(targets, splits=splits))
 
+    @property
+    def ranked(self) -> bool:
+        """Whether links are to be ranked among all nodes: the data came without negatives to tell them from."""
+        return isinstance(self.targets, LinkTargets) and self.targets.ranked
+
     def with_validation_edges(self) -> "Dataset":
         """Return the data set whose graph has the links of `valid` as edges too, for the final test of a trained model.
 

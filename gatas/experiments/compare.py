@@ -168,7 +168,7 @@ def trained(
 def check_ranked(datasets: Sequence[Dataset]) -> None:
     """Refuse to rank links of data that came with negatives."""
     for dataset in datasets:
-        if dataset.task == LINKS and not dataset.link_targets.ranked:
+        if dataset.task == LINKS and not dataset.ranked:
             raise ConfigError(
                 f"{dataset.name} has negatives, which links are told from; nothing is ranked. Leave --protocol out."
             )
@@ -188,6 +188,6 @@ def check_limit(path: Path, found: ResultRecord, missing: Sequence[int], limit: 
 def render(dataset: Dataset, found: Mapping[str, ResultRecord], protocol: str | None = None) -> str:
     """The tables of a data set in Markdown, from results by model."""
     split = "test" if "test" in dataset.splits else "valid"
-    protocols = [protocol] if protocol else ["ranking", *OF_PAIRS] if dataset.link_targets.ranked else list(OF_PAIRS)
+    protocols = [protocol] if protocol else ["ranking", *OF_PAIRS] if dataset.ranked else list(OF_PAIRS)
     asked = views(dataset.name, dataset.task, split, protocols)
     return "\n".join(rendered(view, found, dataset.note) for view in asked)

@@ -14,7 +14,7 @@ from gatas.training.run import TrainedRun
 
 def with_ranking(runs: Sequence[TrainedRun], dataset: Dataset, device: torch.device) -> list[TrainedRun]:
     """Runs with ranks of validation and test links among their metrics, under `ranking`; where none are ranked, as they are."""
-    if not dataset.link_targets.ranked:
+    if not dataset.ranked:
         return list(runs)
     rankings = {split: LinkRanking.of_split(dataset, split) for split in ("valid", "test") if split in dataset.splits}
     return [replace(run, metrics=with_ranks(run, rankings, device)) for run in runs]

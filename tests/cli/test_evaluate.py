@@ -9,6 +9,7 @@ import gatas
 from gatas.tasks.settings import ModelSettings
 
 SMALL: ModelSettings = {
+    "link_score": ("pair",),
     "num_steps": 1, "sample_size": 4, "num_heads": 1, "head_size": 4, "neighbour_size": 4, "pair_hidden_size": 8,
 }  # fmt: skip
 

@@ -153,8 +153,8 @@ def test_a_run_on_a_store_is_answered_for_from_that_store(tmp_path):
 @pytest.mark.parametrize("parts", [("vectors", "paths"), ("neighbourhood",)], ids="+".join)
 def test_representations_by_parts_of_a_link_s_score(tmp_path, parts):
     dataset = likes()
-    settings: Any = {"link_score": parts, "vector_size": 6, "revisits": True, "node_embedding_size": 3, **SMALL}
-    training: Any = {"loss": "list", "n3": 0.01, "epochs": 1, "batch_size": 8}
+    settings: Any = {**SMALL, "link_score": parts, "vector_size": 6, "revisits": True, "node_embedding_size": 3}
+    training: Any = {"loss": "list", "hidden_folds": 3, "n3": 0.01, "epochs": 1, "batch_size": 8}
     gatas.fit(gatas.LinkPredictor(dataset, **settings), dataset, seed=0, device="cpu", folder=tmp_path / "run", **training)
     predictor = gatas.load(tmp_path / "run")
     predictor.write_embeddings(tmp_path / "one.npy", batch_size=5)
@@ -166,7 +166,7 @@ def test_representations_by_parts_of_a_link_s_score(tmp_path, parts):
 
 def test_a_model_of_paths_alone_has_no_representations(tmp_path):
     dataset = likes()
-    settings: Any = {"link_score": ("paths",), **SMALL}
+    settings: Any = {**SMALL, "link_score": ("paths",)}
     training: Any = {"loss": "list", "epochs": 1, "batch_size": 8}
     gatas.fit(gatas.LinkPredictor(dataset, **settings), dataset, seed=0, device="cpu", folder=tmp_path / "run", **training)
     with pytest.raises(gatas.GatasError, match="by typed paths alone"):

@@ -33,6 +33,7 @@ def trained(name, dataset, seeds, limit=NO_LIMIT, **more):
         return fit_models(seeded(peer, seeds), dataset, Config(training=training), seeds, device="cpu", limit=limit)
 
 
+@pytest.mark.filterwarnings("ignore:the training loss rose")
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_learns_a_toy_alone_and_beside_others(name):
     dataset = camps()

@@ -98,7 +98,7 @@ def _fit_encoder(
     with torch.random.fork_rng([device] if device.type == "cuda" else []):  # dropout is torch's own: a function of the seed too
         torch.manual_seed(seed)
         model = kind(dataset, decoder, size=size or SIZES.get(name, SIZE), seed=seed)
-        if dataset.link_targets.ranked:
+        if dataset.ranked:
             return fit_ranked_encoder(model, dataset, config, seed, device, report, limit)
         (run,) = fit_models([model], dataset, config, [seed], device=str(device), report=report, limit=limit)
     return run
@@ -117,6 +117,6 @@ def settings_of(name: str, dataset: Dataset) -> dict[str, Any]:
         return {"training": asdict(embedding_settings(name, dataset))}
     if name in WALKERS:
         return {"training": asdict(SkipGramSettings())}
-    by = {"monitor": "mrr"} if dataset.link_targets.ranked else {}
+    by = {"monitor": "mrr"} if dataset.ranked else {}
     training = checked(TrainingConfig, training_of(name)).model_dump(mode="json")
     return {"size": SIZES.get(name, SIZE), "training": {**training, **by}}

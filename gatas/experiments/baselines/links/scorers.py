@@ -8,6 +8,8 @@ from torch import Tensor
 
 from gatas.experiments.baselines.links.encoders import LinkPeer
 from gatas.experiments.baselines.links.skipgram import CosineScorer, SkipGram
+from gatas.tasks import LinkPredictor
+from gatas.tasks.link_scorer import PartsScorer
 from gatas.tasks.ranking import LinkScorer
 
 PAIRS_AT_ONCE = 1 << 18
@@ -27,7 +29,10 @@ def scorer_of(model: Any, num_nodes: int, device: torch.device, **given: Any) ->
         return CosineScorer(model, num_nodes, device)
     nodes = torch.arange(num_nodes, device=device)
     batches = nodes.split(min(num_nodes, model.evaluation_batch(device)))  # type: ignore[no-untyped-call]
-    return PairScorer(torch.cat([model.represent(batch, **given) for batch in batches]), model.score)
+    representations = torch.cat([model.represent(batch, **given) for batch in batches])
+    if isinstance(model, LinkPredictor) and model.parts:
+        return PartsScorer(model, representations)
+    return PairScorer(representations, model.score)
 
 
 class DecoderScorer:

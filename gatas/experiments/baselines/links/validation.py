@@ -25,7 +25,7 @@ class Validation:
         if "valid" not in dataset.splits:
             raise TrainingError(f"{dataset.name} has no split 'valid'; expected pairs to stop a training by under that name.")
         self.dataset, self.device = dataset, device
-        self.ranking = LinkRanking.of_split(dataset, "valid") if dataset.link_targets.ranked else None
+        self.ranking = LinkRanking.of_split(dataset, "valid") if dataset.ranked else None
         self.task = LinkTask(dataset, 1)
 
     @property

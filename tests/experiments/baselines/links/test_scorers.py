@@ -48,7 +48,9 @@ def test_walkers_score_all_nodes_by_cosines(name):
 
 
 def test_any_other_model_scores_all_pairs_of_representations():
-    model = LinkPredictor(clubs(), num_steps=2, sample_size=5, num_heads=1, node_embedding_size=4, pair_hidden_size=8)
+    model = LinkPredictor(
+        clubs(), link_score=("pair",), num_steps=2, sample_size=5, num_heads=1, node_embedding_size=4, pair_hidden_size=8
+    )
     scorer = scorer_of(model, NUM_NODES, CPU, draw=torch.tensor(-1), mode="all")
     assert isinstance(scorer, PairScorer)
     represent = partial(model.eval().represent, draw=torch.tensor(-1), mode="all")
@@ -66,5 +68,5 @@ def test_encoders_of_ranked_data_are_stopped_by_mrr_and_learn(name):
 
 
 def test_links_are_ranked_where_data_came_without_negatives(tmp_path):
-    assert family().link_targets.ranked and not clubs().link_targets.ranked
-    assert family(folder=tmp_path).link_targets.ranked and not family(folder=tmp_path, negatives=True).link_targets.ranked
+    assert family().ranked and not clubs().ranked
+    assert family(folder=tmp_path).ranked and not family(folder=tmp_path, negatives=True).ranked
