@@ -86,7 +86,7 @@ def test_our_own_comparisons_have_the_settings_of_their_models():
 
 
 def but_for_stopping(settings):
-    """Settings without how a training ends, where it is of links: results from before peers were stopped by what is asked for."""
+    """Settings without how a training of links ends: peers were stopped otherwise when these results were measured."""
     if settings["data"]["name"] not in ("twitter", "youtube-lite"):
         return settings
     training = {name: value for name, value in settings.get("training", {}).items() if name not in ("epochs", "monitor")}
