@@ -17,8 +17,6 @@ class Learnable(nn.Module):
 
     captures: bool = True
     """Whether a step has fixed shapes and never waits for the host, so that a CUDA graph can hold it."""
-    vmaps: bool = True
-    """Whether several of one shape can be called as one."""
     randomness: Literal["error", "different"] = "error"
     """What vmap makes of torch's own generator: ours never use it, layers of others do."""
 

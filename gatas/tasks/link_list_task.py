@@ -201,8 +201,9 @@ class LinkListTask(LinkTask):
         if not self.targets.ranked:
             return None
         assert isinstance(model, LinkPredictor)
-        ranking = self._rankings.setdefault((split, count), LinkRanking.of_split(self.dataset, split, count))
-        return ranking.ranks(PartsScorer(model, representations), device=self.device)
+        if (split, count) not in self._rankings:
+            self._rankings[split, count] = LinkRanking.of_split(self.dataset, split, count)
+        return self._rankings[split, count].ranks(PartsScorer(model, representations), device=self.device)
 
     @cached_property
     def _rankings(self) -> dict[Any, LinkRanking]:

@@ -330,9 +330,9 @@ def test_edges_several_times_larger_than_memory_are_sorted_within_it(tmp_path):
 @pytest.mark.slow
 def test_edges_many_times_larger_than_memory_are_sorted_within_it(tmp_path):
     # 25,000,000 edges in both directions, as triplets of int64: 1.2 GB, four times what is allowed. The limit counts stacks
-    # and arenas that are reserved and not used: 64 MB more.
+    # and arenas that are reserved and not used, and DuckDB may exceed its own for a moment: 128 MB more.
     data = generated(tmp_path / "data", nodes=200_000, edges=25_000_000)
-    finished(in_process(data, tmp_path / "out", 300 << 20, limit=364 << 20))
+    finished(in_process(data, tmp_path / "out", 300 << 20, limit=428 << 20))
     assert Graph.open(tmp_path / "out").num_nodes == 200_000
 
 

@@ -22,8 +22,8 @@ from gatas.experiments.baselines.links.scores import measured
 from gatas.experiments.baselines.links.validation import TrainingRecord, Validation
 from gatas.experiments.baselines.links.walks import Layers, pairs_within, walk
 from gatas.tasks.learnable import Learnable
+from gatas.training.batch_loop import Loop
 from gatas.training.config import Config, NamedData, TrainingConfig
-from gatas.training.learner import Loop
 from gatas.training.limit import Limit
 from gatas.training.nadam import NAdam
 from gatas.training.progress import Entry
