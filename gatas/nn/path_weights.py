@@ -24,12 +24,14 @@ class PathWeights(nn.Module):
 
     relations: Tensor
     own_path: Tensor
+    types_with_path: Tensor
 
     def __init__(self, relations: Tensor, num_types: int, num_relations: int, own_path: Tensor, rank: int = 32) -> None:
         super().__init__()
         self.num_types, self.num_relations, self.num_paths = num_types, num_relations, len(relations)
         self.register_buffer("relations", torch.where(relations < 0, num_relations, relations), persistent=False)
         self.register_buffer("own_path", own_path, persistent=False)
+        self.register_buffer("types_with_path", (own_path >= 0).nonzero()[:, 0], persistent=False)  # a GPU waits to count them
         self.unreached = nn.Parameter(torch.zeros(num_types))
         self.is_table = num_types * self.num_paths <= TABLE_SIZE
         if self.is_table:
@@ -41,7 +43,7 @@ class PathWeights(nn.Module):
     def forward(self) -> Tensor:
         """Return (T, P, 3) weights; zeros for the path that is the link itself."""
         weights = self.table if self.is_table else torch.einsum("pk,tjk->tpj", self.factors(), self.of_type)
-        types = (self.own_path >= 0).nonzero()[:, 0]
+        types = self.types_with_path
         return weights.index_put((types, self.own_path[types]), weights.new_zeros(()))
 
     def of_types(self, types: Tensor, of_path: Tensor | None = None) -> Tensor:

@@ -172,7 +172,7 @@ class LinkListTask(LinkTask):
             for query, edge_type, answer in zip(*(torch.split(column, 100) for column in columns), strict=True):
                 parts.append(self._scores(scorer, query, edge_type, answer, nodes, backward))
             scores = torch.cat(parts, 1)
-            found.append(Examples(scores, torch.zeros(scores.shape[1], dtype=torch.int64)))
+            found.append(Examples(scores, torch.zeros(scores.shape[1], dtype=torch.int64, device=self.device)))
         return found
 
     def _scores(
@@ -186,7 +186,7 @@ class LinkListTask(LinkTask):
         hidden = hidden if permitted is None else hidden | ~permitted
         own = scores.gather(2, answer[None, :, None].expand(len(scores), -1, 1))
         others = scores.masked_fill(hidden.scatter(1, answer[:, None], True), -torch.inf)[:, :, nodes]
-        return torch.cat([own, others], 2).cpu()
+        return torch.cat([own, others], 2)
 
     @cached_property
     def _fitted(self) -> tuple[dict[str, Ints], Tensor]:

@@ -21,17 +21,20 @@ class Examples(NamedTuple):
 
 
 def fit_part_weights(several: list[Examples]) -> Tensor:
-    """Return (parts,) weights from 0 on that make the true candidates likeliest, by softmax over the weighted sums."""
-    parts = len(several[0].scores)
-    raw = torch.full((parts,), 0.5413, dtype=torch.float64, requires_grad=True)  # softplus: 1
-    tables = [Examples(one.scores.double().cpu().clamp_min(-1e30), one.answer.cpu()) for one in several]
+    """Return (parts,) weights from 0 on that make the true candidates likeliest, by softmax over the weighted sums.
 
+    Scores stay on their device, which has far more to do than the host, where the weights are.
+    """
+    parts, device = len(several[0].scores), several[0].scores.device
+    raw = torch.full((parts,), 0.5413, dtype=torch.float64, requires_grad=True)  # softplus: 1
+    tables = [Examples(one.scores.double().clamp_min(-1e30), one.answer.to(device)) for one in several]
     count = sum(len(one.answer) for one in tables)
 
     def loss() -> Tensor:
         weights = F.softplus(raw)
-        found = [F.cross_entropy(torch.einsum("p,pqc->qc", weights, one.scores), one.answer) for one in tables]
-        return torch.stack(found).mean() + PRIOR / count * (weights - 1).square().sum()
+        there = weights.to(device)
+        found = [F.cross_entropy(torch.einsum("p,pqc->qc", there, one.scores), one.answer) for one in tables]
+        return torch.stack(found).mean().cpu() + PRIOR / count * (weights - 1).square().sum()
 
     _minimise(raw, loss)
     return F.softplus(raw).detach()
@@ -39,13 +42,12 @@ def fit_part_weights(several: list[Examples]) -> Tensor:
 
 def fit_bias(logits: Tensor, label: Tensor, edge_type: Tensor, num_types: int) -> tuple[Tensor, Tensor]:
     """Return a slope and (T,) biases that make scores of pairs into log-odds; types with few pairs are near the mean bias."""
-    scores, truth = logits.double().cpu(), label.double().cpu()
-    kinds = edge_type.cpu()
+    scores, truth, kinds = logits.double(), label.double().to(logits.device), edge_type.to(logits.device)
     values = torch.zeros(num_types + 2, dtype=torch.float64, requires_grad=True)  # ln slope, mean bias, what types have more
 
     def loss() -> Tensor:
-        bias = values[1] + values[2:]
-        found = F.binary_cross_entropy_with_logits(values[0].exp() * scores + bias[kinds], truth)
+        slope, bias = values[0].exp().to(scores.device), (values[1] + values[2:]).to(scores.device)
+        found = F.binary_cross_entropy_with_logits(slope * scores + bias[kinds], truth).cpu()
         return found + PRIOR / len(truth) * (values[0].square() + values[2:].square().sum() / 4)
 
     _minimise(values, loss)
