@@ -71,13 +71,15 @@ def _candidates(
     """Draw nodes beside the ends of links until there are `count`, each once."""
     if count == num_nodes:
         return np.arange(num_nodes)
-    found = ends
-    while len(found) < count:
-        missing = count - len(found)
+    taken = np.zeros(num_nodes, np.bool_)
+    taken[ends] = True
+    missing = count - len(ends)
+    while missing > 0:
         more = _drawn(2 * missing, chances, num_nodes, generator)
-        new = np.unique(more[~np.isin(more, found)])
-        found = np.concatenate([found, generator.permutation(new)[:missing]])
-    return np.sort(found)
+        new = generator.permutation(np.unique(more[~taken[more]]))[:missing]
+        taken[new] = True
+        missing -= len(new)
+    return np.flatnonzero(taken)
 
 
 def _drawn(count: int, chances: NDArray[np.float64] | None, num_nodes: int, generator: np.random.Generator) -> Ints:

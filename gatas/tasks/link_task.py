@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -19,7 +20,7 @@ from gatas.tasks.batches import Batches, cut, fill, generator_of
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.link_lists import Links
 from gatas.tasks.links import LinkPredictor, link_type_of
-from gatas.tasks.metrics import gatne_protocol, mean_logit, paper_protocol
+from gatas.tasks.metrics import gatne_protocol, macro_roc_auc, mean_logit, paper_protocol
 from gatas.tasks.ranking import Ranks, ranking_metrics
 from gatas.transitions.hidden import assign_folds, link_groups
 
@@ -183,19 +184,29 @@ class LinkTask:
 
     def monitor(self, logits: Tensor, split: str, ranks: Sequence[Ranks | None] = ()) -> dict[str, Tensor]:
         """Return loss and metrics of M models, from (M, n) logits of the split's pairs, and ranks of its links if any."""
-        measured = [self.measure(own, split) for own in logits]
-        found = {name: torch.tensor([one[name] for one in measured]) for name in ("loss", "roc_auc")}
+        several = [self._compared(own, split) for own in logits]
+        found = {
+            "loss": torch.tensor([self._loss_of(scores, truth) for scores, truth, _ in several]),
+            "roc_auc": torch.tensor([macro_roc_auc(*one, len(self.dataset.names)) for one in several]),
+        }
         mrr = [ranking_metrics(one, self.dataset.names)["mrr"] for one in ranks if one is not None]
         return {**found, "mrr": torch.tensor(mrr)} if mrr else found
 
     def measure(self, logits: Tensor, split: str, ranks: Ranks | None = None) -> dict[str, Any]:
         """Return loss, the paper's metrics, and GATNE's and those of ranking under names of their own."""
-        pairs = self.splits[split]
-        scores, truth = logits.float().cpu(), torch.from_numpy(np.array(pairs.label, np.float32))
-        given = (scores.numpy(), np.asarray(pairs.label), np.asarray(pairs.edge_type))
+        given = self._compared(logits, split)
         return {
-            "loss": float(F.binary_cross_entropy_with_logits(scores, truth)),
+            "loss": self._loss_of(*given[:2]),
             **paper_protocol(*given, self.dataset.names),
             "gatne": gatne_protocol(*given, self.gatne_kinds),
             **({} if ranks is None else {"ranking": ranking_metrics(ranks, self.dataset.names)}),
         }
+
+    def _compared(self, logits: Tensor, split: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return scores, labels and types of a split's pairs, on the host."""
+        pairs = self.splits[split]
+        return logits.float().cpu().numpy(), np.asarray(pairs.label), np.asarray(pairs.edge_type)
+
+    def _loss_of(self, scores: NDArray[Any], label: NDArray[Any]) -> float:
+        truth = torch.from_numpy(np.array(label, np.float32))
+        return float(F.binary_cross_entropy_with_logits(torch.from_numpy(scores), truth))
