@@ -59,6 +59,7 @@ class LinkPredictor(Model):
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
         self.register_buffer("log_degree", log_degrees(dataset.graph), persistent=False)
         self.hidden: HiddenFolds | None = None
+        self.degrees_without: dict[int, Tensor] = {}  # `log_degree` of the graph without a fold
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -113,7 +114,14 @@ class LinkPredictor(Model):
         """Get ready to hide the links of one fold at a time from the graph that nodes are represented from."""
         walks = Walks(**{name: getattr(self.transitions.setting, name) for name in Walks.__dataclass_fields__})
         columns = (links.source, links.edge_type, links.target, fold, self.edge_types)
-        self.hidden = HiddenFolds(self.graph, walks, *columns, reverse=reverse)
+        self.hidden, self.degrees_without = HiddenFolds(self.graph, walks, *columns, reverse=reverse), {}
+
+    def stop_hiding(self) -> None:
+        """Represent nodes from all of the graph from now on, and let go of the tables of all folds."""
+        if self.hidden is not None:
+            self.hide(None)
+            self.hidden.close()
+        self.hidden, self.degrees_without = None, {}
 
     def hide(self, fold: int | None, following: int | None = None) -> None:
         """Represent nodes from the graph without the links of a fold, or from all of it; the `following` fold is made ready."""
@@ -122,7 +130,9 @@ class LinkPredictor(Model):
             self.sampler.transitions, self.log_degree = self.transitions, log_degrees(self.graph).to(device)
             return
         self.sampler.transitions = self.hidden.table(fold)
-        self.log_degree = log_degrees(self.hidden.graph_without(fold)).to(device)
+        if fold not in self.degrees_without:
+            self.degrees_without[fold] = log_degrees(self.hidden.graph_without(fold))
+        self.log_degree = self.degrees_without[fold].to(device)
         if following is not None:
             self.hidden.ahead(following)
 

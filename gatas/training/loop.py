@@ -66,6 +66,8 @@ def fit_models(
     with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
         with reporting(report if first else None, progress and first) as session.report:
             session.learn(checkpoints, interrupt)
+        if isinstance(models[0], LinkPredictor):
+            models[0].stop_hiding()  # tables of several folds, which the next seed's would come on top of
         metrics = session.measure(_final_graph(dataset, config))
         runs = []
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):

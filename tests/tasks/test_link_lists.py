@@ -1,5 +1,7 @@
 """Links learned by lists: batches, what hides, what the parts count, and that it learns."""
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from gatas.tasks.link_lists import Links, list_batches
 from gatas.tasks.part_weights import Examples, fit_bias, fit_part_weights
 from gatas.tasks.walk_limits import count_walks, largest_degree, resolved
 from gatas.training.config import Config
-from gatas.transitions import Transitions
+from gatas.transitions import HiddenFolds, Transitions
 from tests.tasks.toys import SMALL, likes, predictor
 
 PARTS: dict[str, Any] = {"link_score": ("vectors", "paths"), "vector_size": 8, "revisits": True}
@@ -242,3 +244,19 @@ def test_auto_goes_past_hubs_that_make_too_many_walks(monkeypatch):
     assert largest_degree(hub, 2) == 256 and count_walks(hub, 2, 256) <= 1e4 < count_walks(hub, 2, None)
     config = predictor(likes()).config.model_copy(update={"num_steps": 2, "max_degree": "auto"})
     assert resolved(config, hub).max_degree == 256
+
+
+@pytest.mark.parametrize("loss", ["binary", "list"])
+def test_nothing_is_kept_of_hidden_links_after_training(loss, monkeypatch):
+    tables, made = [], HiddenFolds.table
+
+    def table(self, fold):
+        tables.append(weakref.ref(made(self, fold)))
+        return made(self, fold)
+
+    monkeypatch.setattr(HiddenFolds, "table", table)
+    model = predictor(likes(), seed=0, **(PARTS if loss == "list" else {}))
+    gatas.fit(model, likes(), seed=0, device="cpu", **{**LISTS, "loss": loss, "epochs": 2})
+    gc.collect()
+    assert len(tables) == 8 and not any(one() for one in tables)
+    assert model.hidden is None and model.sampler.transitions is model.transitions
