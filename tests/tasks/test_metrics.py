@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest import approx
 from sklearn.metrics import accuracy_score, f1_score
 
-from gatas.tasks.metrics import classification_metrics, gatne_protocol, micro_metric, paper_protocol
+from gatas.tasks.metrics import classification_metrics, gatne_protocol, macro_roc_auc, micro_metric, paper_protocol
 
 
 @settings(max_examples=25)
@@ -98,6 +98,16 @@ def test_the_papers_protocol_is_the_mean_over_types_that_can_be_measured():
     assert found["by_type"]["c"] == {"positives": 1, "negatives": 0}
     assert found["by_type"]["d"] == {"positives": 0, "negatives": 0}
     assert (found["roc_auc"], found["f1"]) == (approx(1 / 2), approx((1 / 2 + 2 / 3) / 2))
+
+
+@settings(max_examples=25)
+@given(num_pairs=st.integers(1, 60), num_types=st.integers(1, 4), seed=st.integers(0, 99))
+def test_the_monitored_roc_auc_is_the_reported_one(num_pairs, num_types, seed):
+    generator = np.random.default_rng(seed)
+    truth, types = generator.integers(2, size=num_pairs), generator.integers(num_types, size=num_pairs)
+    given = (generator.standard_normal(num_pairs).round(1), truth, types)
+    reported = paper_protocol(*given, tuple("abcd"[:num_types]))["roc_auc"]
+    np.testing.assert_array_equal(macro_roc_auc(*given, num_types), reported)
 
 
 def test_gatnes_protocol_accepts_as_many_pairs_as_there_are_links():
