@@ -11,6 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from gatas.ops.evidence import EvidenceInputs, cpu, cuda, path_evidence, path_evidence_torch
+from gatas.ops.evidence.contract import in_pieces, row_entries
 from tests.transitions.test_properties import no_gpu
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -166,6 +167,27 @@ def test_gradients_are_those_of_plain_torch(shape):
         given = leaves(exact, dtype)
         for ours, theirs in zip(gradients(path_evidence(given), given), wanted, strict=True):
             assert_near(ours, theirs, bound)
+
+
+def watched_pieces(work, given, queries, most):
+    """What `in_pieces` gives, and of each piece how many queries and entries it has."""
+    seen = []
+
+    def watched(piece):
+        seen.append((len(piece.row), len(row_entries(piece.row, piece.indptr, piece.num_levels)[0])))
+        return work(piece)
+
+    return in_pieces(watched, given, queries, most), seen
+
+
+@quick
+@given(shape=problems, most=st.integers(1, 90))
+def test_queries_may_be_scored_a_few_at_a_time(shape, most):
+    given = leaves(problem(**shape), torch.float64)
+    scores, seen = watched_pieces(path_evidence_torch, given, ("link_type", "query", "row"), most)
+    torch.testing.assert_close(scores, path_evidence_torch(given)[0], rtol=0, atol=0)
+    assert sum(count for count, _ in seen) == len(given.row)
+    assert all(entries <= most or count == 1 for count, entries in seen)
 
 
 def test_gradients_are_numerically_right():

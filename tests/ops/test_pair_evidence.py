@@ -22,6 +22,7 @@ from tests.ops.test_evidence import (
     problem,
     problems,
     quick,
+    watched_pieces,
 )
 
 
@@ -48,6 +49,15 @@ def test_torch_and_numba_are_the_plain_loop(shape):
     for out, reached in (pair_evidence_torch(leaves(given, torch.float64)), cpu.forward(given)):
         assert torch.equal(reached, exact_reached)
         assert_near(out, exact)
+
+
+@quick
+@given(shape=problems, most=st.integers(1, 90))
+def test_pairs_may_be_scored_a_few_at_a_time(shape, most):
+    given = leaves(pairs_of(problem(**shape)), torch.float64)
+    scores, seen = watched_pieces(pair_evidence_torch, given, ("link_type", "query", "other", "row"), most)
+    torch.testing.assert_close(scores, pair_evidence_torch(given)[0], rtol=0, atol=0)
+    assert all(entries <= most or count == 1 for count, entries in seen)
 
 
 @quick

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gatas.ops.evidence.contract import EvidenceInputs, backward_shapes, path_evidence_torch, shapes
+from gatas.ops.evidence.contract import EvidenceInputs, backward_shapes, in_pieces, path_evidence_torch, shapes
 from gatas.ops.operator import operator
 
 __all__ = ["EvidenceInputs", "path_evidence", "path_evidence_torch"]
@@ -22,7 +22,7 @@ def path_evidence(given: EvidenceInputs) -> Tensor:
     if not given.weights.is_cuda:
         return _evidence(*given)[0]  # type: ignore[no-any-return]
     if given.weights.dtype == torch.float64:
-        return path_evidence_torch(given)[0]
+        return in_pieces(path_evidence_torch, given, ("link_type", "query", "row"))
     return _evidence(given.weights.float(), given.unreached.float(), *given[2:])[0]  # type: ignore[no-any-return]
 
 

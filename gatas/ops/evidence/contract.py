@@ -4,8 +4,10 @@ B queries, C candidate slots, N nodes, T link types, P paths with weights. A row
 and no (path, node) is in it twice.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +17,8 @@ CENTRE, SPREAD = 6.0, 4.0
 """ln P is scaled to (ln P + 6) / 4, which is about -1 to 1 for most entries."""
 SMALLEST = 1.1754943508222875e-38
 """The smallest normal float32: what is less likely counts as this."""
+ENTRIES = 1 << 24
+"""Entries of rows that are looked at together, some 100 bytes each, where there is no kernel for it."""
 
 
 class EvidenceInputs(NamedTuple):
@@ -53,12 +57,34 @@ def path_evidence_torch(given: EvidenceInputs) -> tuple[Tensor, Tensor]:
 
 def row_entries(row: Tensor, indptr: Tensor, num_levels: int) -> tuple[Tensor, Tensor]:
     """Which query each entry of some rows belongs to, and its place in the table."""
-    found = (row >= 0) & (row < (len(indptr) - 1) // num_levels)
-    first, last = (indptr[torch.where(found, row + more, 0) * num_levels] for more in (0, 1))
-    sizes = last - first
+    first, sizes = row_bounds(row, indptr, num_levels)
     batch = torch.repeat_interleave(torch.arange(len(row), device=row.device), sizes)
     before = (sizes.cumsum(0) - sizes)[batch]
     return batch, torch.arange(len(batch), device=row.device) - before + first[batch]
+
+
+def row_bounds(row: Tensor, indptr: Tensor, num_levels: int) -> tuple[Tensor, Tensor]:
+    """Where rows begin in the table, and how many entries they have: none outside it."""
+    found = (row >= 0) & (row < (len(indptr) - 1) // num_levels)
+    first, last = (indptr[torch.where(found, row + more, 0) * num_levels] for more in (0, 1))
+    return first, last - first
+
+
+def in_pieces(
+    work: Callable[[Any], tuple[Tensor, Tensor]], given: Any, queries: tuple[str, ...], most: int = ENTRIES
+) -> Tensor:
+    """Scores by `work`, of so few queries at a time that their rows have `most` entries together, or of one; a GPU waits.
+
+    `queries` are the names of the inputs that have a number for each query.
+    """
+    sizes = row_bounds(given.row, given.indptr, given.num_levels)[1].cpu().numpy()
+    total, parts, first = np.cumsum(sizes), list[Tensor](), 0
+    while first < len(total) or not parts:
+        before = total[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(total, before + most, side="right")))
+        parts.append(work(given._replace(**{name: getattr(given, name)[first:last] for name in queries}))[0])
+        first = last
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def entry_places(path: Tensor, path_place: Tensor) -> Tensor:

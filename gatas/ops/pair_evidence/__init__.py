@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gatas.ops.evidence.contract import in_pieces
 from gatas.ops.operator import operator
 from gatas.ops.pair_evidence.contract import PairInputs, backward_shapes, pair_evidence_torch, shapes
 
@@ -22,7 +23,7 @@ def pair_evidence(given: PairInputs) -> Tensor:
     if not given.weights.is_cuda:
         return _evidence(*given)[0]  # type: ignore[no-any-return]
     if given.weights.dtype == torch.float64:
-        return pair_evidence_torch(given)[0]
+        return in_pieces(pair_evidence_torch, given, ("link_type", "query", "other", "row"))
     return _evidence(given.weights.float(), given.unreached.float(), *given[2:])[0]  # type: ignore[no-any-return]
 
 
