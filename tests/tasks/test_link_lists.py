@@ -19,6 +19,7 @@ from gatas.tasks.walk_limits import count_walks, largest_degree, resolved
 from gatas.training.config import Config
 from gatas.transitions import HiddenFolds, Transitions
 from tests.tasks.toys import SMALL, likes, predictor
+from tests.transitions.test_properties import no_gpu
 
 PARTS: dict[str, Any] = {"link_score": ("vectors", "paths"), "vector_size": 8, "revisits": True}
 LISTS: dict[str, Any] = {"loss": "list", "hidden_folds": 4, "batch_size": 8, "epochs": 3, "l2": 0.0}
@@ -260,3 +261,19 @@ def test_nothing_is_kept_of_hidden_links_after_training(loss, monkeypatch):
     gc.collect()
     assert len(tables) == 8 and not any(one() for one in tables)
     assert model.hidden is None and model.sampler.transitions is model.transitions
+
+
+@no_gpu
+@pytest.mark.parametrize("parts", [("vectors", "paths"), ("vectors", "neighbourhood", "paths")])
+def test_a_gpu_learns_and_answers_as_a_cpu_does(parts):
+    settings = {**LISTS, "epochs": 2, "precision": "float32", "evaluation_mode": "top"}
+    runs = [
+        gatas.fit(predictor(likes(), seed=0, **{**PARTS, "link_score": parts}), likes(), seed=0, device=device, **settings)
+        for device in ("cpu", "cuda")
+    ]
+    here, there = ([entry["loss"] for entry in run.history] for run in runs)
+    assert there == pytest.approx(here, rel=1e-3)
+    name, nodes = likes().names[0], list(range(8))
+    ours, theirs = (run.predictor.predict_links(nodes, [name] * 8, nodes[::-1]) for run in runs)
+    np.testing.assert_allclose(theirs, ours, atol=0.02)
+    assert len(runs[1].predictor.rank_links(0, name, top=3).probabilities) == 3
