@@ -56,10 +56,10 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = True
 
 
-def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return (B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; (B, S) which pair each slot holds.
 
-    In float64, so that sums have more digits than the model's own.
+    Beside them (B, R + F) h of the targets. In float64, so that sums have more digits than the model's own.
     """
     inputs, neighbours, index = _seen(exact, targets, neighbourhood)
     layer = exact.model.encoder.neighbours
@@ -68,7 +68,7 @@ def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -
     hidden = F.elu(of_target + of_pair[index])  # (B, S, K, F')
     logits = torch.einsum("bskf,kf->bsk", hidden, layer.score.double()) + neighbourhood.log_probability[..., None]
     values = F.elu(linear(layer.value, neighbours)).view(len(neighbours), layer.num_heads, layer.head_size)  # (U, K, F'')
-    return logits, values, index
+    return logits, values, index, inputs
 
 
 def linear(layer: nn.Linear, values: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
@@ -89,6 +90,15 @@ class ExactEncoder:
         logits: Tensor = torch.func.functional_call(self.model.head, self.head_weights, representations)
         return logits
 
+    @torch.no_grad()
+    def represent_attended(self, attended: Tensor, inputs: Tensor) -> Tensor:
+        """Return (G, size) from what the heads of one target give to σ, (G, K, F''), and from its inputs, all in float64."""
+        weights = {name: weight for name, weight in self.encoder_weights.items() if name.startswith("output.")}
+        weights = {name.removeprefix("output."): weight for name, weight in weights.items()}
+        given = (F.elu(attended).flatten(1), inputs.expand(len(attended), -1))
+        representations: Tensor = torch.func.functional_call(self.model.encoder.output, weights, given)
+        return representations
+
     def encode(self, targets: Tensor, neighbourhood: Neighbourhood) -> Tensor:
         """Encode targets as (B, K·F'') float64. The encoder sees the nodes of this batch only, numbered anew."""
         nodes, place = torch.unique(torch.cat([targets, neighbourhood.node.flatten()]), return_inverse=True)
@@ -100,9 +110,17 @@ class ExactEncoder:
         )
         rows = self._rows(nodes)
         weights = {**self.encoder_weights, **({} if rows.embeddings is None else {EMBEDDINGS: rows.embeddings})}
-        given = (place[: len(targets)], here, rows.features)
+        given = (place[: len(targets)], here, rows.features, self._labels(nodes))
         representations: Tensor = torch.func.functional_call(self.model.encoder, weights, given)
         return representations
+
+    def _labels(self, nodes: Tensor) -> Tensor | None:
+        """Return known labels, where they are inputs; of new nodes none is known."""
+        labels = self.model.labels
+        if labels is None:
+            return None
+        unknown = labels.new_full((max(0, self.num_nodes - len(labels)), *labels.shape[1:]), -1 if labels.ndim == 1 else 0)
+        return gathered(labels, unknown, nodes)
 
     def _rows(self, nodes: Tensor) -> NodeRows:
         embeddings = self.model.encoder.inputs.embeddings

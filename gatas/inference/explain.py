@@ -12,7 +12,6 @@ from typing import Any, get_args
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
@@ -51,11 +50,13 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     (found,) = _looked_at(trained, [asked], mode, draw)
     if trained.predicts_links:
         return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
-    logits = trained.exact.apply_head(represented(found.output[None]))
-    number = int(logits.argmax()) if answer is None else index_of_name(answer, trained, "class")
-    of_answer = AskedAnswer(
-        trained.names[number], lambda output: _log_odds(trained, trained.exact.apply_head(represented(output)), number)
-    )
+    exact = trained.exact
+
+    def logits_of(output: Tensor) -> Tensor:
+        return exact.apply_head(exact.represent_attended(output, found.inputs))
+
+    number = int(logits_of(found.output[None]).argmax()) if answer is None else index_of_name(answer, trained, "class")
+    of_answer = AskedAnswer(trained.names[number], lambda output: _log_odds(trained, logits_of(output), number))
     return explanation_of(trained, found, of_answer, mode)
 
 
@@ -69,8 +70,9 @@ def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
 
     def log_odds(of_source: Tensor, of_target: Tensor) -> Tensor:
         count = max(len(of_source), len(of_target))
-        ends = (represented(output).expand(count, -1) for output in (of_source, of_target))
-        return trained.exact.apply_head(*ends)[:, number]
+        ends = ((of_source, source.inputs), (of_target, target.inputs))
+        both = (trained.exact.represent_attended(*end).expand(count, -1) for end in ends)
+        return trained.exact.apply_head(*both)[:, number]
 
     of_target = AskedAnswer(name, lambda output: log_odds(source.output[None], output))
     of_source = AskedAnswer(name, lambda output: log_odds(output, target.output[None]))
@@ -96,6 +98,7 @@ class AttendedRows:
     probability: Tensor  # (S,)   P
     odds: Tensor  # (S, K)        α but for a factor
     values: Tensor  # (S, K, F'') d
+    inputs: Tensor  # (R + F,)    h of the target
     num_candidates: int
     coverage: float
 
@@ -122,7 +125,7 @@ class AttendedRows:
 
 def attended_rows(trained: TrainedModel, targets: Tensor, neighbourhood: Neighbourhood) -> list[AttendedRows]:
     """Return the rows of each target."""
-    logits, values, index = scores(trained.exact, targets, neighbourhood)
+    logits, values, index, inputs = scores(trained.exact, targets, neighbourhood)
     counts = trained.sampler.num_candidates(targets).tolist()
     coverage = trained.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
     found = []
@@ -133,7 +136,7 @@ def attended_rows(trained: TrainedModel, targets: Tensor, neighbourhood: Neighbo
         probability = neighbourhood.log_probability[k][used].double().exp() / (counts[k] if trained.sampler.uniform else 1)
         order, own_values = _order(node, path, (odds / odds.sum(0)).mean(1)), values[index[k][used]]
         rows = (node[order], path[order], probability[order], odds[order], own_values[order])
-        found.append(AttendedRows(target, *rows, counts[k], coverage[k]))
+        found.append(AttendedRows(target, *rows, inputs[k], counts[k], coverage[k]))
     return found
 
 
@@ -163,11 +166,6 @@ class AskedAnswer:
     def answer(self, seen: AttendedRows) -> Answer:
         log_odds = self.log_odds(seen.output[None])
         return Answer(self.name, log_odds.sigmoid().item(), log_odds.item())
-
-
-def represented(output: Tensor) -> Tensor:
-    """Return h', (G, K·F''), as after the encoder."""
-    return F.elu(output).flatten(1)
 
 
 def _log_odds(trained: TrainedModel, logits: Tensor, number: int) -> Tensor:

@@ -11,7 +11,7 @@ from gatas.datasets import LinkTargets
 from gatas.graph.inputs import Ints
 from gatas.inference.attention import evaluating, linear
 from gatas.inference.exact import gathered
-from gatas.inference.explain import AskedAnswer, AttendedRows, attended_rows, explanation_of, index_of_name, represented
+from gatas.inference.explain import AskedAnswer, AttendedRows, attended_rows, explanation_of, index_of_name
 from gatas.inference.explanation import Answer, Explanation
 from gatas.inference.link_explanation import (
     LinkContribution,
@@ -153,7 +153,9 @@ def _neighbourhood_score(trained: TrainedModel, link: _Link, mode: Mode, draw: i
 
     def log_odds(source: Tensor, target: Tensor) -> Tensor:
         count = max(len(source), len(target))
-        one, other = (linear(head.projection, represented(output)).expand(count, -1) for output in (source, target))
+        ends = zip((source, target), rows, strict=True)
+        seen = (trained.exact.represent_attended(output, own.inputs) for output, own in ends)
+        one, other = (linear(head.projection, representations).expand(count, -1) for representations in seen)
         kinds = torch.full((count,), link.edge_type, device=trained.device)
         return weight * _decoded(head.neighbourhood_decoder, one, other, kinds)
 

@@ -98,7 +98,8 @@ class TrainedModel:
         model, mode = self.model, f"{self.mode} {len(self.draws)}"
         digest = RunningChecksum()
         digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
-        state = {**model.state_dict(), **({} if model.features is None else {"features": model.features})}
+        inputs = {"features": model.features, "labels": model.labels}
+        state = {**model.state_dict(), **{name: tensor for name, tensor in inputs.items() if tensor is not None}}
         for name, tensor in sorted(state.items()):
             if name not in COUNTERS:
                 digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -9,7 +9,9 @@ from torch import Tensor, nn
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
 from gatas.nn.inputs import Inputs, refuse_half
+from gatas.nn.known_labels import KnownLabels
 from gatas.nn.neighbours import NeighbourAttention
+from gatas.nn.output import Output
 from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps, path_steps, possible_paths
 from gatas.ops.distinct import distinct
 from gatas.ops.random import NoiseSource
@@ -47,10 +49,16 @@ class Encoder(nn.Module):
             depend on the target; "none" takes neighbours as they are, whatever the path.
         positions_from_neighbour: Whether steps count from the far end of a path, as in the authors' code. Default: False.
         path_score_dropout: Whether `dropout` applies to the scores of steps too, as in the authors' code. Default: False.
+        skip_connection: Whether a target's own inputs stand beside what it attends to, after a layer of their own, so that it
+            keeps what it knows by itself. Default: False.
+        output_norm: Whether both are normalised to mean 0 and deviation 1. Default: False.
+        output_dropout: Probability with which elements of representations are dropped in training. Default: 0.
+        num_labels: How many labels there are, of which those that are known are inputs too; 0, the default: none.
+        label_dropout: Probability with which a node's known labels are hidden in training. Default: 0.
         seed: What noise and dropout are a function of. Default: 0.
 
     Shapes: (B,) targets, the (B, S) neighbourhood that a `NeighbourSampler` drew for them, and (N, feature_size) features of
-    all nodes, dense or sparse, give (B, num_heads · head_size) representations.
+    all nodes, dense or sparse, give (B, output_size) representations: num_heads · head_size, twice that with `skip_connection`.
 
     >>> encoder = Encoder(feature_size=64, num_relations=3)
     >>> h = encoder(targets, sampler(targets), features)      # (B, K·F'')
@@ -84,13 +92,17 @@ class Encoder(nn.Module):
         path_attention: PathAttentionKind = "linear",
         positions_from_neighbour: bool = False,
         path_score_dropout: bool = False,
+        skip_connection: bool = False,
+        output_norm: bool = False,
+        output_dropout: float = 0.0,
+        num_labels: int = 0,
+        label_dropout: float = 0.0,
         seed: int = 0,
     ) -> None:
         super().__init__()
         if node_embedding_size and not num_nodes:
             raise GatasError("learned embeddings need num_nodes, one embedding for each.")
         self.num_relations, self.num_steps, self.path_attention = num_relations, num_steps, path_attention
-        self.output_size = num_heads * head_size
         self.inputs = Inputs(
             feature_size,
             hidden_size,
@@ -111,6 +123,10 @@ class Encoder(nn.Module):
         self.score_dropout = Dropout(dropout if path_score_dropout else 0.0, place=7)
         self.pair_dropout = Dropout(dropout, place=5)
         self.neighbours = NeighbourAttention(self.inputs.size, neighbour_size, head_size, num_heads, dropout=dropout)
+        self.labels = KnownLabels(num_labels, neighbour_size, dropout=label_dropout) if num_labels else None
+        self.output = Output(self.inputs.size, num_heads * head_size, skip=skip_connection, norm=output_norm)
+        self.output_dropout = Dropout(output_dropout, place=9)
+        self.output_size = self.output.size
         paths, order = possible_paths(num_relations, num_steps)
         self.register_buffer("known_paths", paths, persistent=False)
         self.register_buffer("path_order", order, persistent=False)
@@ -124,10 +140,14 @@ class Encoder(nn.Module):
         targets: Tensor,
         neighbourhood: Neighbourhood,
         features: Tensor | None = None,
+        labels: Tensor | None = None,
         *,
         window: tuple[Tensor, int] | None = None,
     ) -> Tensor:
-        """(B, K·F'') representations of (B,) targets.
+        """(B, output_size) representations of (B,) targets.
+
+        `labels` are those known of all nodes, where they are inputs: (N,) numbers, -1 for unknown ones, or (N, num_labels) of 0
+        and 1. A target's own are not looked at.
 
         `window` = (first, size) promises that all nodes of the batch are among `size` from `first` on, such as those of one
         graph. A GPU, which cannot count distinct nodes without waiting, then makes inputs for these only.
@@ -141,10 +161,13 @@ class Encoder(nn.Module):
             self._check_paths(batch.paths)
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
         neighbours = self._represented(inputs, batch, noise)  # (U, F')   n
+        if self.labels is not None:
+            neighbours = neighbours + self.labels(*batch.names(), labels, noise)
         if self.pair_dropout.active:
             neighbours = self.pair_dropout(neighbours, noise, *batch.names())
         of_targets = inputs.index_select(0, batch.target_of)
-        representations: Tensor = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, noise)
+        attended = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, noise)
+        representations: Tensor = self.output_dropout(self.output(attended, of_targets), noise, targets)
         return representations
 
     def _check_paths(self, paths: Tensor) -> None:

@@ -105,6 +105,11 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     path_attention: Literal["linear", "mlp", "none"] = Field(
         "linear", description="f of eq. 1: the paper's, or with a hidden layer"
     )
+    skip_connection: bool = Field(False, description="a target's own inputs stand beside what it attends to")
+    output_norm: bool = Field(False, description="normalise representations")
+    output_dropout: float = Field(0.0, ge=0, lt=1, description="share of each representation dropped in training")
+    label_inputs: bool = Field(False, description="known labels of neighbours are inputs; a node never sees its own")
+    label_dropout: float = Field(0.0, ge=0, lt=1, description="share of known labels that are hidden in training")
     hidden_sizes: tuple[PositiveInt, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     pair_products: bool = Field(False, description="score a link by products of both nodes' layers too")

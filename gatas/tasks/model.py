@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from gatas.datasets import Dataset, StoreData
+from gatas.datasets import Dataset, NodeTargets, StoreData
 from gatas.errors import ConfigError
 from gatas.files import RunningChecksum
 from gatas.nn import Encoder
@@ -46,6 +46,7 @@ class Model(Learnable):
     """
 
     features: Tensor | None
+    labels: Tensor | None
     drawn_seed: int
     last_weights: str | None
 
@@ -67,6 +68,7 @@ class Model(Learnable):
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
         self.register_buffer("features", _features(dataset), persistent=False)
+        self.register_buffer("labels", known_labels(dataset) if self.config.label_inputs else None, persistent=False)
         graph_id = dataset.nodes.graph_id
         self.largest_graph = dataset.graph.num_nodes if graph_id is None else int(np.bincount(graph_id).max())
         self.reset(seed)
@@ -138,6 +140,7 @@ class Model(Learnable):
         names = (
             "num_steps", "hidden_size", "node_embedding_scale", "relation_embedding_size", "neighbour_size", "head_size",
             "num_heads", "input_noise", "dropout", "path_attention", "positions_from_neighbour", "path_score_dropout",
+            "skip_connection", "output_norm", "output_dropout", "label_dropout",
         )  # fmt: skip
         return {
             "feature_size": self.num_features,
@@ -145,6 +148,7 @@ class Model(Learnable):
             "num_nodes": self.graph.num_nodes,
             "node_embedding_size": embedding_size,
             "layer_norm": layer_norm,
+            "num_labels": len(self.names) if self.config.label_inputs else 0,
             **{name: getattr(config, name) for name in names},
         }
 
@@ -159,7 +163,7 @@ class Model(Learnable):
 
     def _encoded(self, target: Tensor, neighbourhood: Neighbourhood, first_node: Tensor | None = None) -> Tensor:
         window = None if first_node is None else (first_node[0], self.largest_graph)
-        representations: Tensor = self.encoder(target, neighbourhood, self.features, window=window)
+        representations: Tensor = self.encoder(target, neighbourhood, self.features, self.labels, window=window)
         return representations
 
     def replace_transitions(self, transitions: TransitionSource) -> None:
@@ -225,6 +229,18 @@ def _features(dataset: Dataset) -> Tensor | None:
     if isinstance(dataset.features, np.ndarray):
         return as_tensor(dataset.features, copy=not dataset.mapped)
     return torch.tensor(dataset.features.toarray())
+
+
+def known_labels(dataset: Dataset) -> Tensor:
+    """Return the labels of training nodes: (N,) numbers, -1 for all others, or (N, num_labels) of 0 and 1."""
+    if not isinstance(dataset.targets, NodeTargets):
+        raise ConfigError(
+            f"model.label_inputs is true, but {dataset.name} is for {dataset.task}: it has no labels. Set it to false."
+        )
+    labels, train = np.asarray(dataset.targets.labels), np.asarray(dataset.targets.splits["train"])
+    known = np.full(labels.shape, -1, np.int64) if labels.ndim == 1 else np.zeros(labels.shape, np.float32)
+    known[train] = labels[train]
+    return torch.from_numpy(known)
 
 
 def as_tensor(values: NDArray[Any], *, copy: bool) -> Tensor:

@@ -24,6 +24,11 @@ class ModelSettings(TypedDict, total=False):
     input_noise: float
     dropout: float
     path_attention: Literal["linear", "mlp", "none"]
+    skip_connection: bool
+    output_norm: bool
+    output_dropout: float
+    label_inputs: bool
+    label_dropout: float
     hidden_sizes: tuple[int, ...]
     pair_hidden_size: int
     pair_products: bool
