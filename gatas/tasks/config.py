@@ -117,7 +117,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
         PAIR,
         description="what a link is scored by: pair (the paper's head over both representations), or the sum of vectors (each "
         "node has its own), neighbourhood (products of both representations) and paths (typed paths between both nodes); auto: "
-        "vectors and paths, and neighbourhood where nodes have features",
+        "vectors and paths, and neighbourhood where nodes have features, or fewer than ten edges each",
     )
     decoder: DecoderName = Field("complex", description="how vectors and neighbourhoods of both nodes are compared")
     vector_size: int = Field(256, ge=2, description="numbers in the vectors that are compared")

@@ -29,6 +29,8 @@ EMBEDDING_SIZE = 50
 """R where nodes have no features."""
 FEW_FEATURES = 16
 """LayerNorm would take much away from fewer."""
+FEW_EDGES = 10
+"""Nodes with fewer edges on average are too little known by vectors of their own: links are scored by neighbourhoods too."""
 TOUCHED_ROWS = 1 << 16
 """Rows of features that are looked at at once."""
 EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
@@ -200,7 +202,8 @@ def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> ModelConfig:
     """Check settings, complete them by defaults, and put what suits the data in place of `auto`."""
     config = checked(ModelConfig, {**model_defaults(dataset.task, settings), **settings})
     if config.link_score == "auto":
-        parts = ("vectors", "neighbourhood", "paths") if dataset.nodes.num_features else ("vectors", "paths")
+        generalises = dataset.nodes.num_features > 0 or dataset.graph.num_edges < FEW_EDGES * dataset.graph.num_nodes
+        parts = ("vectors", "neighbourhood", "paths") if generalises else ("vectors", "paths")
         config = config.model_copy(update={"link_score": parts})
     return resolved(config, dataset.graph)
 

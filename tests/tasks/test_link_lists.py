@@ -238,6 +238,13 @@ def test_auto_is_three_steps_where_there_are_few_walks(monkeypatch):
     assert predictor(dataset, num_steps="auto", max_degree="auto").config.num_steps == 2
 
 
+def test_auto_looks_at_neighbourhoods_where_nodes_have_few_edges(monkeypatch):
+    scored = {"link_score": "auto", "vector_size": 4}
+    assert "neighbourhood" in predictor(likes(), **scored).config.link_score
+    monkeypatch.setattr("gatas.tasks.model.FEW_EDGES", 1)
+    assert predictor(likes(), **scored).config.link_score == ("vectors", "paths")
+
+
 def test_auto_goes_past_hubs_that_make_too_many_walks(monkeypatch):
     hub = Graph.from_edges(np.zeros(500, int), np.arange(1, 501), num_nodes=501, undirected=True)
     assert largest_degree(hub, 2) is None

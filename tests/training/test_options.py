@@ -23,6 +23,7 @@ NODES: list[dict[str, Any]] = [
     {"layer_norm": True}, {"hidden_size": 4}, {"node_embedding_size": 0}, {"node_embedding_scale": 2.0},
     {"relation_embedding_size": 3}, {"neighbour_size": 4}, {"head_size": 3}, {"num_heads": 1}, {"input_noise": 0.5},
     {"dropout": 0.5}, {"path_attention": "mlp"}, {"path_attention": "none"}, {"hidden_sizes": (4,)}, {"late_decay": True},
+    {"skip_connection": True}, {"output_norm": True}, {"output_dropout": 0.5}, {"label_inputs": True},
     {"positions_from_neighbour": True}, {"path_score_dropout": True}, {"l2_on_depth": True}, {"ablation": "base"},
     {"ablation": "without_transitions"}, {"ablation": "without_embeddings"}, {"ablation": "without_paths"},
     {"epochs": 2}, {"batch_size": 5}, {"optimiser": "adam"}, {"learning_rate": 0.01}, {"schedule": "cosine"},
@@ -57,6 +58,7 @@ LISTS: list[dict[str, Any]] = [
 AGREEMENT: list[dict[str, Any]] = [{"consistency_draws": 3}, {"consistency_nodes": 8}, {"temperature": 1.0}]
 ELSEWHERE = {
     "by_graph": "tests/tasks/test_batches.py",
+    "label_dropout": "tests/tasks/test_label_inputs.py",
     "path_factors": "tests/nn/test_link_head.py",
     "monitor": "tests/training/test_fit.py",
     "patience": "tests/training/test_stopping.py",
