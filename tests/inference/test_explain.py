@@ -178,7 +178,7 @@ def test_effects_keep_their_digits_where_one_row_has_nearly_all_attention(nodes)
         (found,) = attended_rows(nodes, torch.tensor([3]), nodes.sampler(torch.tensor([3]), draw=-1, mode="all"))
     odds = torch.full_like(found.odds, 1e-30)
     odds[0] = 1.0
-    drowned = type(found)(3, found.node, found.path, found.probability, odds, found.values, 1, 1.0)
+    drowned = type(found)(3, found.node, found.path, found.probability, odds, found.values, found.inputs, 1, 1.0)
     without = drowned.output_without(torch.arange(len(odds)), len(odds))
     torch.testing.assert_close(without[0], found.values[1:].mean(0))
     torch.testing.assert_close(without[1], found.values[0])

@@ -129,4 +129,5 @@ def test_explanations_are_of_what_is_predicted(settings):
     run = gatas.fit(classifier(dataset, seed=0, **{**SMALL, **settings, **LABELS}), dataset, seed=0, device="cpu", epochs=2)
     found = run.predictor.explain(3, mode="all")
     probability = gatas.Predictor(run.predictor.model, dataset, mode="all").predict([3]).probabilities[0]
+    assert found.answer is not None
     assert found.answer.probability == pytest.approx(float(probability.max()), abs=1e-6)
