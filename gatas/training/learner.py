@@ -261,8 +261,9 @@ class Learner:
     @torch.no_grad()
     def restart(self, rows: Tensor) -> None:
         """Put some of the models back to their best weights, with nothing remembered of the steps since."""
-        for tensor, value in ((self.optimiser.values, self.best), *((own, 0.0) for own in self.optimiser.moments[:2])):
-            tensor[rows] = value[rows] if isinstance(value, Tensor) else value
+        self.optimiser.values[rows] = self.best[rows]
+        self.optimiser.moments.first[rows] = 0.0
+        self.optimiser.moments.second[rows] = 0.0
 
     def set_rate(self, share: float) -> None:
         """Learn with a share of the learning rate that was asked for."""
