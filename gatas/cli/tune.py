@@ -40,7 +40,8 @@ def tune(
 ) -> None:
     """Search for better settings, and train the best. The same command again goes on where it was stopped.
 
-    The first trial is the config as it is. Trials are compared on validation data. Test data is looked at once, when the best is trained in the end.
+    The first trial is the config as it is. Trials are compared on validation data; test data is looked at once, when the best
+    is trained in the end.
     """
     with quick_imports():
         from gatas.tuning import tune as search  # torch: seconds that other commands need not wait

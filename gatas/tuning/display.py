@@ -94,7 +94,7 @@ def top_table(trials: Sequence[Trial], metric: str, count: int) -> Table:
     names = told_apart(rows, trials)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("trial", metric, "epochs", *(name.partition(".")[2] for name in names)):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", overflow="fold")
     for trial in rows:
         number = str(trial.number) if trial.number > 1 else "1 (yours)"
         cells = [written(trial.settings.get(name)) for name in names]

@@ -86,7 +86,7 @@ def batch_sizes(facts: Facts) -> Values:
 
 
 @dataclass(frozen=True)
-class Row:
+class SpaceRow:
     """A setting, what it may be, and where it matters."""
 
     setting: str
@@ -95,25 +95,27 @@ class Row:
 
 
 TABLE = (
-    Row("model.num_steps", affordable_steps),
-    Row("model.sample_size", Choices((25, 50, 100)), encodes),
-    Row("model.hidden_size", Choices((32, 64, 128, 256)), has_features),
-    Row("model.neighbour_size", Choices((32, 64, 128)), encodes),
-    Row("model.head_size", Choices((16, 32, 64, 128)), encodes),
-    Row("model.num_heads", Choices((1, 2, 4, 8)), encodes),
-    Row("model.node_embedding_size", Choices((0, 16, 64)), all_have_features),
-    Row("model.node_embedding_size", Choices((0, 32, 64, 128)), has_features),
-    Row("model.node_embedding_size", Choices((32, 64, 128)), encodes),
-    Row("model.dropout", Range(0.0, 0.8), encodes),
-    Row("model.input_noise", Range(0.0, 0.8), has_features),
-    Row("model.pair_hidden_size", Choices((64, 128, 256)), scores_pairs),
-    Row("model.pair_products", Choices((False, True)), scores_pairs),
-    Row("model.vector_size", Choices((64, 128, 256, 512)), has_vectors),
-    Row("training.learning_rate", Range(0.0005, 0.03, log=True)),
-    Row("training.l2", Choices((0.0, 1e-5, 1e-4, 1e-3, 1e-2))),
-    Row("training.n3", Choices((0.0, 0.001, 0.003, 0.01, 0.03, 0.1)), lambda facts: learns_lists(facts) and has_vectors(facts)),
-    Row("training.num_negatives", Choices((250, 1000, 4000)), learns_lists),
-    Row("training.batch_size", batch_sizes),
+    SpaceRow("model.num_steps", affordable_steps),
+    SpaceRow("model.sample_size", Choices((25, 50, 100)), encodes),
+    SpaceRow("model.hidden_size", Choices((32, 64, 128, 256)), has_features),
+    SpaceRow("model.neighbour_size", Choices((32, 64, 128)), encodes),
+    SpaceRow("model.head_size", Choices((16, 32, 64, 128)), encodes),
+    SpaceRow("model.num_heads", Choices((1, 2, 4, 8)), encodes),
+    SpaceRow("model.node_embedding_size", Choices((0, 16, 64)), all_have_features),
+    SpaceRow("model.node_embedding_size", Choices((0, 32, 64, 128)), has_features),
+    SpaceRow("model.node_embedding_size", Choices((32, 64, 128)), encodes),
+    SpaceRow("model.dropout", Range(0.0, 0.8), encodes),
+    SpaceRow("model.input_noise", Range(0.0, 0.8), has_features),
+    SpaceRow("model.pair_hidden_size", Choices((64, 128, 256)), scores_pairs),
+    SpaceRow("model.pair_products", Choices((False, True)), scores_pairs),
+    SpaceRow("model.vector_size", Choices((64, 128, 256, 512)), has_vectors),
+    SpaceRow("training.learning_rate", Range(0.0005, 0.03, log=True)),
+    SpaceRow("training.l2", Choices((0.0, 1e-5, 1e-4, 1e-3, 1e-2))),
+    SpaceRow(
+        "training.n3", Choices((0.0, 0.001, 0.003, 0.01, 0.03, 0.1)), lambda facts: learns_lists(facts) and has_vectors(facts)
+    ),
+    SpaceRow("training.num_negatives", Choices((250, 1000, 4000)), learns_lists),
+    SpaceRow("training.batch_size", batch_sizes),
 )
 
 
