@@ -44,12 +44,14 @@ class SearchLoop:
         if self.watcher is not None:
             self.watcher.begin(ended, total, self.metric)
         left: float | None = seconds
-        while len(ended) < total and (left is None or left > 0 or not ended):
-            self.some(len(ended), min(at_once, total - len(ended)), left)
-            ended = self.search.trials()
-            self.write(ended)
-            left = None if seconds is None else seconds - (perf_counter() - begun)
-        self.write(ended)
+        try:
+            while len(ended) < total and (left is None or left > 0 or not ended):
+                self.some(len(ended), min(at_once, total - len(ended)), left)
+                ended = self.search.trials()
+                self.write(ended)
+                left = None if seconds is None else seconds - (perf_counter() - begun)
+        finally:
+            self.write(self.search.trials())  # also of a search that is interrupted
 
     def some(self, ended: int, count: int, seconds: float | None) -> None:
         """Train the next trials; those of one shape in one program."""
