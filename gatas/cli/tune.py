@@ -68,7 +68,7 @@ def tune(
 def _written_space(config: Any, asked: Any, data_dir: Path | None) -> str:
     """Return what would be tried as YAML that --space takes."""
     from gatas.datasets import open_dataset
-    from gatas.tuning.tune import described_space
+    from gatas.tuning.tuning import described_space
 
     config = config.below(Path.cwd())
     return described_space(config, open_dataset(config.data, data_dir), asked)

@@ -202,11 +202,11 @@ def test_each_model_keeps_elements_by_its_own_rate(device_kernel):
     where = noise(2**40 + 3, 8)
     several = [tensor.expand(len(rates), *tensor.shape) for tensor in (where.seed.cpu(), where.step.cpu(), first, second)]
     device = DEVICE if device_kernel else "cpu"
-    seed, step, *names = (tensor.to(device) for tensor in several)
-    given = KeepInputs(seed, step, 4, *names, 33, 0.0, torch.tensor(rates, dtype=torch.float64, device=device))
+    seed, step, firsts, seconds = (tensor.to(device) for tensor in several)
+    given = KeepInputs(seed, step, 4, firsts, seconds, 33, 0.0, torch.tensor(rates, dtype=torch.float64, device=device))
     kept = (dropout_cuda if device_kernel else dropout_cpu).keep(given).cpu()
     for own, rate in zip(kept, rates, strict=True):
-        alone = KeepInputs(*(tensor[:1].cpu() for tensor in (seed, step)), 4, first[None], second[None], 33, rate)
+        alone = KeepInputs(seed[:1].cpu(), step[:1].cpu(), 4, first[None], second[None], 33, rate)
         assert torch.equal(own, dropout_cpu.keep(alone)[0])
 
 
@@ -222,8 +222,8 @@ def test_normalised_features_have_noise_by_each_models_own_rate():
     together = torch.vmap(one)(weight, bias, rates)
     alone = torch.stack(
         [
-            normalise(features, nodes, *own, noise(), 2, rate, 1e-5)
-            for *own, rate in zip(weight, bias, rates.tolist(), strict=True)
+            normalise(features, nodes, own, shift, noise(), 2, rate, 1e-5)
+            for own, shift, rate in zip(weight, bias, rates.tolist(), strict=True)
         ]
     )
     assert torch.equal(together, alone)

@@ -7,7 +7,7 @@ from gatas.errors import ConfigError
 from gatas.training import Config
 from gatas.training.loop import make_model
 from gatas.tuning.space import TABLE, Facts, default_space
-from gatas.tuning.tune import chosen_space, described_space
+from gatas.tuning.tuning import chosen_space, described_space
 from gatas.tuning.values import Choices, Range, parsed_space, read_space
 from tests.tasks.toys import SMALL, camps, likes
 

@@ -15,7 +15,7 @@ from gatas.training import Config, load_config
 from gatas.training.folder import verify_run
 from gatas.tuning import trainer as trainer_module
 from gatas.tuning import tune
-from gatas.tuning.tune import without_test
+from gatas.tuning.tuning import without_test
 from tests.tasks.toys import SMALL, camps, likes
 
 CONFIG = Config.model_validate({"model": SMALL, "training": {"epochs": 2, "batch_size": 5}})
@@ -106,7 +106,7 @@ def corrupted(dataset):
     if isinstance(targets, NodeTargets):
         labels = targets.labels.copy()
         labels[targets.splits["test"]] = 1 - labels[targets.splits["test"]]
-        return replace(dataset, targets=replace(targets, labels=labels, splits={**targets.splits, "test": [20, 29]}))
+        return replace(dataset, targets=replace(targets, labels=labels, splits={**targets.splits, "test": np.array([20, 29])}))
     test = targets.splits["test"]
     turned = Pairs(test.target, test.edge_type, test.source, 1 - test.label)
     return dataset.with_splits({**targets.splits, "test": turned})
