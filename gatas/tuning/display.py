@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from gatas.datasets.targets import counted
 from gatas.training.progress import Entry
 from gatas.transitions.cost import readable_seconds
 from gatas.tuning.trial import Trial, best_of, ranked
@@ -45,7 +46,7 @@ class TuningDisplay:
         """Take the trials that were done before."""
         self.trials, self.total, self.metric = list(trials), total, metric
         if trials:
-            self.console.print(f"going on after {len(trials)} trials{self._best()}", soft_wrap=True)
+            self.console.print(f"going on after {counted(len(trials), 'trial')}{self._best()}", soft_wrap=True)
 
     def epoch(self, trials: Sequence[Trial], entry: Entry) -> None:
         """Take an epoch of the trials at work."""
@@ -66,7 +67,7 @@ class TuningDisplay:
         """Return `trial 12/50  valid accuracy 0.8123  pruned after 11 epochs  0:12  best 0.8340 (trial 7)`."""
         metric = "" if trial.metric is None else f"  {self._name()} {trial.metric:.4f}"
         what = "" if trial.outcome == "finished" else f"  {trial.outcome}"
-        epochs = f"  {trial.epochs} epochs" if trial.epochs else ""
+        epochs = f"  {counted(trial.epochs, 'epoch')}" if trial.epochs else ""
         reason = f"  ({trial.reason})" if trial.reason else ""
         taken = readable_seconds(self.clock() - self.started)
         return f"trial {trial.number}/{self.total}{metric}{what}{epochs}{reason}  {taken}{self._best()}"

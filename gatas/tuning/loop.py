@@ -97,7 +97,7 @@ class SearchLoop:
 
 
 def _alike(trials: Sequence[Trial]) -> list[list[int]]:
-    """Return the places of trials that can learn in one program; the one with the config's own settings is like any."""
+    """Return the places of trials that can learn in one program: they differ in what each may have for itself."""
     groups: dict[str, list[int]] = {}
     for place, trial in enumerate(trials):
         shape = {name: value for name, value in trial.settings.items() if name not in OWN_SETTINGS}

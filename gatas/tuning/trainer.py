@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from gatas.datasets import Dataset
+from gatas.datasets.targets import counted
 from gatas.errors import GatasError, TooLargeError
 from gatas.tasks import Model
 from gatas.tasks.walk_limits import resolved
@@ -126,7 +127,7 @@ def _measured(trial: Trial, run: TrainedRun, pruned: bool, seconds: float) -> Tr
         kept.get("valid_loss"),
         run.metrics["epochs"],
         seconds,
-        f"cut after {run.metrics['epochs']} epochs: no time left" if run.metrics.get("cut") else "",
+        f"cut after {counted(run.metrics['epochs'], 'epoch')}: no time left" if run.metrics.get("cut") else "",
         [entry[f"valid_{metric}"] for entry in run.history],
     )
 
