@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,6 +16,11 @@ import gatas as package
 
 SET = ("--set", "model.sample_size=5", "--set", "model.num_steps=1", "--set", "training.epochs=2", "--device", "cpu")
 HERE = {**os.environ, "PYTHONPATH": str(Path(package.__file__).parents[1])}
+
+
+def obey_ctrl_c():
+    """Where tests run in the background, shells have it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -73,7 +79,8 @@ def test_errors_of_a_space_are_one_line(gatas, tmp_path, text, message):
 def test_a_search_stopped_by_ctrl_c_keeps_what_is_known_and_goes_on(gatas, tmp_path, space):
     arguments = ("tune", "digits", *SET, "--space", str(space), "--trials", "4", "--json")
     command = [sys.executable, "-m", "gatas", *arguments, "--out", str(tmp_path / "stopped")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=HERE)
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=HERE, preexec_fn=obey_ctrl_c, **pipes)
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("trial 2/4"):
