@@ -17,22 +17,23 @@ SHOWN = 6
 
 
 def history_plot(trials: Sequence[Trial], metric: str) -> "Figure":
-    """Plot the metric of each trial, and the best so far."""
+    """Plot the metric of each trial, and the best so far. Trials that were far worse than most lie on the lower edge."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
+    _look_closely(axes, [trial.metric for trial in trials if trial.outcome == "finished" and trial.metric is not None])
+    low = axes.get_ylim()[0] if axes.get_autoscaley_on() is False else -math.inf
     kinds = {"finished": ("o", COLOURS[0]), "pruned": ("x", COLOURS[7]), "diverged": ("v", COLOURS[2])}
     for kind, (marker, colour) in kinds.items():
         some = [trial for trial in trials if trial.outcome == kind and trial.metric is not None]
         if some:
-            numbers, values = [trial.number for trial in some], [trial.metric for trial in some]
-            axes.scatter(numbers, values, marker=marker, s=28, color=colour, label=kind, zorder=2)  # type: ignore[arg-type]
+            numbers, values = [trial.number for trial in some], [max(trial.metric or 0.0, low) for trial in some]
+            axes.scatter(numbers, values, marker=marker, s=28, color=colour, label=kind, zorder=2, clip_on=False)
     so_far = [best_of(trials[: trial.number]) for trial in trials]
     known = [(number, best.metric) for number, best in enumerate(so_far, start=1) if best is not None]
     axes.step(*zip(*known, strict=True), where="post", color=COLOURS[1], linewidth=1.8, label="best so far", zorder=1)
-    _look_closely(axes, [trial.metric for trial in trials if trial.outcome == "finished" and trial.metric is not None])
     best = so_far[-1]
     title = "" if best is None else f"best: {best.metric:.4f} in trial {best.number}"
     axes.set(xlabel="trial", ylabel=f"validation {metric.replace('_', ' ')}", title=title)
@@ -68,7 +69,8 @@ def importance_plot(importance: dict[str, float], trials: Sequence[Trial], metri
 def _scatter(axes: Any, name: str, trials: Sequence[Trial]) -> None:
     values = [trial.settings[name] for trial in trials]
     metrics = [trial.metric for trial in trials]
-    few = len({repr(value) for value in values}) <= 8 or not all(isinstance(value, int | float) for value in values)
+    distinct = len({repr(value) for value in values})
+    few = distinct <= min(8, len(values) - 1) or not all(isinstance(value, int | float) for value in values)
     if few:  # at even distances, by size where they have one
         order = sorted({repr(value): value for value in values}.values(), key=_by_size)
         places = {repr(value): place for place, value in enumerate(order)}
