@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gatas.tasks import LinkPredictor, NodeClassifier
     from gatas.training import Config, load_config
     from gatas.transitions import OnDemand, Transitions
+    from gatas.tuning import tune
 
 _HOMES = {
     "Config": "gatas.training",
@@ -67,6 +68,7 @@ _HOMES = {
     "read_graph": "gatas.graph",
     "to_networkx": "gatas.graph.networkx",
     "to_pyg": "gatas.datasets.pyg",
+    "tune": "gatas.tuning",
 }
 
 __all__ = [
@@ -105,6 +107,7 @@ __all__ = [
     "read_graph",
     "to_networkx",
     "to_pyg",
+    "tune",
 ]
 
 

@@ -41,8 +41,10 @@ SLOW = {
         "test_folder",
         "test_mlflow",
         "test_resume",
+        "test_side_by_side",
     ),
     "transitions": ("test_properties", "test_truncation"),
+    "tuning": ("test_tune",),
 }
 """Folders and files of tests that take more than their share of a minute: `make quick` leaves them out."""
 

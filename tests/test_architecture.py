@@ -10,14 +10,15 @@ import gatas
 
 ROOT = Path(gatas.__file__).parent
 LAYERS = ("errors", "progress", "files", "ops", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training",
-          "inference", "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
-BESIDE = {"experiments", "serving", "scale"}  # one storey: none of them sees another
+          "inference", "tuning", "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
+BESIDE = {"tuning", "experiments", "serving", "scale"}  # one storey: none of them sees another
 ALLOWED = {
     "numba": ("gatas.ops", "gatas.transitions.kernels"),
     "triton": ("gatas.ops",),
     "ray": ("gatas.scale",),
     "torch.distributed": ("gatas.scale",),
-    "rich": ("gatas.cli", "gatas.training.progress"),  # fit shows how it gets on, wherever it is called
+    "optuna": ("gatas.tuning",),
+    "rich": ("gatas.cli", "gatas.training.progress", "gatas.tuning.display"),  # fit shows how it gets on, wherever it is called
 }
 
 

@@ -48,6 +48,10 @@ COMMANDS = {
         "gatas.cli.train:train",
         "Train, measure and draw. The same command again goes on where it was stopped.",
     ),
+    "tune": (
+        "gatas.cli.tune:tune",
+        "Search for better settings, and train the best. The same command again goes on where it was stopped.",
+    ),
     "evaluate": (
         "gatas.cli.evaluate:evaluate",
         "Load a run and measure it; what is not given is as it was in training.",

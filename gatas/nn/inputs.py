@@ -82,11 +82,11 @@ class Inputs(nn.Module):
         norm, dense, place = self.norm, self.dense, self.noise.place
         if not isinstance(norm, nn.LayerNorm) or features.is_sparse or features.requires_grad:
             return None
-        probability = self.noise.probability if self.noise.active else 0.0
+        probability, rate = (self.noise.probability, self.noise.rate) if self.noise.active else (0.0, None)
         if features.is_cuda and features.dtype == torch.float32 and self.feature_size <= normalise.WIDEST:
-            given = normalise.normalise(features, nodes, norm.weight, norm.bias, noise, place, probability, norm.eps)
+            given = normalise.normalise(features, nodes, norm.weight, norm.bias, noise, place, probability, norm.eps, rate)
             return dense(given)  # type: ignore[no-any-return]
-        if not features.is_cuda and probability >= 0.5 and self.feature_size <= noisy_linear.WIDEST:
+        if not features.is_cuda and probability >= 0.5 and rate is None and self.feature_size <= noisy_linear.WIDEST:
             layers = (norm.weight, norm.bias, dense.weight, dense.bias)
             return noisy_linear.noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
         return None

@@ -16,6 +16,7 @@ from gatas.training.batch_loop import Batch, Loop, even
 from gatas.training.config import TrainingConfig
 from gatas.training.group import ALONE, Group
 from gatas.training.nadam import NAdam
+from gatas.training.rates import Rates
 
 Work = Callable[[Any, Batch], Tensor]  # of one model
 PAIRS = 16_384
@@ -43,18 +44,23 @@ class Learner:
         *,
         group: Group = ALONE,
         sparse: bool = False,
+        rates: Rates | None = None,
     ) -> None:
-        """The model's own `state` is learned, or one that has, in all of it, a leading dimension of `num_models`."""
+        """The model's own `state` is learned, or one that has, in all of it, a leading dimension of `num_models`.
+
+        `rates` are what these models have each for itself, in place of the config's.
+        """
         self.model, self.stacked, self.num_models = model, num_models is not None, num_models or 1
-        self.task, self.config, self.device, self.group = task, config, device, group
+        self.task, self.config, self.device, self.group, self.rates = task, config, device, group, rates
         self.parameters = {name: tensor for name, tensor in state.items() if isinstance(tensor, nn.Parameter)}
         self.counters = {name: tensor for name, tensor in state.items() if name not in self.parameters}  # seeds and counts
         self.optimiser = NAdam(
             self.parameters.values(),
-            config.learning_rate,
+            config.learning_rate if rates is None else rates.learning_rate,
             momentum_decay=config.momentum_decay,
             max_norm=config.max_norm,
-            l2=[config.l2 * self.model.l2_share(name) for name in self.parameters],
+            l2=[(1.0 if rates else config.l2) * self.model.l2_share(name) for name in self.parameters],
+            l2_of_models=None if rates is None else rates.l2,
             nesterov=config.optimiser == "nadam",
             num_models=num_models,
         )
@@ -77,6 +83,7 @@ class Learner:
         config: TrainingConfig,
         device: torch.device,
         group: Group = ALONE,
+        rates: Rates | None = None,
     ) -> "Learner":
         """Make a learner of models as they are. The weights of a single one are learned in place."""
         states, sparse = [model.state_dict(keep_vars=True) for model in models], changes_seen_only(models, config)
@@ -85,12 +92,13 @@ class Learner:
             state = models[0].state_dict(keep_vars=True)
             return cls(models[0], state, task.to(device), config, device, group=group, sparse=sparse)
         state = {name: _stacked([own[name] for own in states], device) for name in states[0]}
-        return cls(models[0], state, task.to(device), config, device, len(models), group=group)
+        return cls(models[0], state, task.to(device), config, device, len(models), group=group, rates=rates)
 
     def part(self, rows: list[int]) -> "Learner":
         """Return a learner that goes on with some of the models."""
         state = {name: _chosen(tensor, rows) for name, tensor in {**self.parameters, **self.counters}.items()}
-        part = Learner(self.model, state, self.task, self.config, self.device, len(rows), group=self.group)
+        rates = None if self.rates is None else self.rates.part(rows)
+        part = Learner(self.model, state, self.task, self.config, self.device, len(rows), group=self.group, rates=rates)
         self._copy(part, rows, lambda own, theirs: theirs.copy_(own))
         return part
 
@@ -232,7 +240,8 @@ class Learner:
         if not self.stacked:
             return work(self.model, batch)[None]  # type: ignore[no-any-return]
         bound = _Bound(self.model, work)
-        state = {f"model.{name}": tensor for name, tensor in {**self.parameters, **self.counters}.items()}
+        own = {} if self.rates is None else self.rates.dropout
+        state = {f"model.{name}": tensor for name, tensor in {**self.parameters, **self.counters, **own}.items()}
 
         def one(state: dict[str, Tensor], batch: Batch) -> Tensor:
             return torch.func.functional_call(bound, state, (batch,))  # type: ignore[no-any-return]
@@ -248,6 +257,20 @@ class Learner:
     @torch.no_grad()
     def restore_best(self) -> None:
         self.optimiser.values.copy_(self.best)
+
+    @torch.no_grad()
+    def restart(self, rows: Tensor) -> None:
+        """Put some of the models back to their best weights, with nothing remembered of the steps since."""
+        self.optimiser.values[rows] = self.best[rows]
+        self.optimiser.moments.first[rows] = 0.0
+        self.optimiser.moments.second[rows] = 0.0
+
+    def set_rate(self, share: float) -> None:
+        """Learn with a share of the learning rate that was asked for."""
+        if self.rates is None:
+            self.optimiser.lr.fill_(self.config.learning_rate * share)
+        else:
+            self.optimiser.lr.copy_(torch.tensor([rate * share for rate in self.rates.learning_rate]))
 
     @torch.no_grad()
     def depth(self) -> dict[str, list[list[float]]]:

@@ -292,7 +292,7 @@ class Session:
 
     def set_rate(self, epoch: int) -> None:
         share = 1.0 if self.config.schedule == "constant" else 0.5 * (1 + math.cos(math.pi * epoch / self.config.epochs))
-        self.program.optimiser.lr.fill_(self.config.learning_rate * share)
+        self.program.set_rate(share)
 
     def validate(self, epoch: int) -> Entry:
         if not self.validates:

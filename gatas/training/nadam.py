@@ -18,19 +18,21 @@ class NAdam:
 
     `l2` is λ of λ·½‖θ‖², whose gradient is added before clipping; one number, or one for each parameter. Parameters become
     views of one vector, so they must all be on one device, and are not to be moved afterwards. With `num_models` every
-    parameter has a leading dimension of models, which share nothing but the number of steps. Without `nesterov` it is Adam.
+    parameter has a leading dimension of models, which share nothing but the number of steps; each may have its own `lr`, and
+    its own factor of `l2` in `l2_of_models`. Without `nesterov` it is Adam.
     """
 
     def __init__(
         self,
         parameters: Iterable[nn.Parameter],
-        lr: float = 2e-3,
+        lr: float | Sequence[float] = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         *,
         momentum_decay: float = 4e-3,
         max_norm: float | None = None,
         l2: float | Sequence[float] = 0.0,
+        l2_of_models: Sequence[float] | None = None,
         nesterov: bool = True,
         num_models: int | None = None,
     ) -> None:
@@ -42,10 +44,12 @@ class NAdam:
             self.values = self._joined(self.parameters)  # (M, P)
             for parameter, part in zip(self.parameters, torch.split(self.values, self.sizes, dim=1), strict=True):
                 parameter.data = part.view(parameter.shape)
-            self.lr = torch.full((), lr, device=self.values.device)
+            self.lr = torch.tensor(lr, dtype=torch.float32, device=self.values.device)  # (), or (M,)
             shares = [float(l2)] * len(self.parameters) if isinstance(l2, int | float) else l2
             parts = [torch.full((size,), share) for size, share in zip(self.sizes, shares, strict=True)]
             self.l2 = torch.cat(parts).to(self.values) if any(shares) else None
+            if self.l2 is not None and l2_of_models is not None:
+                self.l2 = torch.tensor(l2_of_models).to(self.values)[:, None] * self.l2
             self.moments = Moments.of(self.values)
 
     def _joined(self, tensors: Iterable[Tensor]) -> Tensor:

@@ -62,6 +62,11 @@ class EarlyStopping:
                 self.last_epoch[model] = epoch
         return improved
 
+    def stop(self, model: int, epoch: int) -> None:
+        """End a model's training with an epoch, whatever its patience, unless it has ended before."""
+        if self.last_epoch[model] < 0:
+            self.last_epoch[model] = epoch
+
     def waits_since(self, model: int) -> int:
         """Return the epoch that patience counts from."""
         return max(self.best_epoch[model], self.last_improvement[model])

@@ -31,7 +31,7 @@ from gatas.ops.represent import RepresentInputs
 from gatas.ops.represent import cuda as represent
 
 KINDS = {torch.float32: "fp32", torch.float16: "fp16", torch.int64: "i64", torch.int32: "i32", torch.bool: "i1"}
-KINDS |= {torch.int8: "i8", torch.int16: "i16"}
+KINDS |= {torch.float64: "fp64", torch.int8: "i8", torch.int16: "i16"}
 OPTIONS = ("num_warps", "num_stages")
 SHARED = 163 * 1024
 """Bytes of shared memory that a block may have on an A100; an H100 has more."""
@@ -87,13 +87,18 @@ def compile_layers(pairs: int, width: int) -> None:
     along = RepresentInputs(normal(1, 9, width), normal(1, 4, 3, width), normal(1, 4, 3), node, node)
     represent.forward(along)
     represent.backward(along, normal(1, pairs, width))
+    rate = torch.zeros(1, dtype=torch.float64)
     dropout.keep(KeepInputs(seed, seed, 3, node, node, 7, 0.5))
+    dropout.keep(KeepInputs(seed, seed, 3, node, node, 7, 0.0, rate))
     affine = normal(1, 50)
     features = NormaliseInputs(normal(90, 50), node, affine, affine, seed, seed, 2, 0.5, 1e-5)
     normalise.forward(features)
     normalise.backward(features, normal(1, pairs, 50))
+    normalise.forward(features._replace(rate=rate))
+    normalise.backward(features._replace(rate=rate), normal(1, pairs, 50))
     flat = normal(1, 5_000)
     nadam.nadam_step(NAdamInputs(flat, flat, Moments.of(flat), normal(()), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0))
+    nadam.nadam_step(NAdamInputs(flat, flat, Moments.of(flat), normal(1), flat, (0.9, 0.999), 1e-8, 4e-3, 5.0))
 
 
 def compile_evidence(path_type: torch.dtype) -> None:

@@ -15,6 +15,7 @@ from gatas.ops.attend import AttendInputs
 from gatas.ops.attend import cuda as attend_cuda
 from gatas.ops.attend_neighbours import NeighbourInputs, attend_neighbours, attend_neighbours_torch
 from gatas.ops.dropout import KeepInputs, keep_torch
+from gatas.ops.dropout import cpu as dropout_cpu
 from gatas.ops.dropout import cuda as dropout_cuda
 from gatas.ops.normalise import normalise, normalise_torch
 from gatas.ops.random import NoiseSource
@@ -192,6 +193,43 @@ def test_dropout_keeps_the_same_elements(width, probability):
     given = KeepInputs(where.seed[None], where.step[None], 4, first[None], second[None], width, probability)
     out = dropout_cuda.keep(given)
     torch.testing.assert_close(out[0], keep_torch(where, 4, first, second, width, probability))
+
+
+@pytest.mark.parametrize("device_kernel", [True, False])
+def test_each_model_keeps_elements_by_its_own_rate(device_kernel):
+    rates = (0.0, 0.1, 0.37, 0.5, 0.9)
+    first, second = torch.arange(70), torch.arange(70) * 7919 % 2**31
+    where = noise(2**40 + 3, 8)
+    several = [tensor.expand(len(rates), *tensor.shape) for tensor in (where.seed.cpu(), where.step.cpu(), first, second)]
+    device = DEVICE if device_kernel else "cpu"
+    seed, step, firsts, seconds = (tensor.to(device) for tensor in several)
+    given = KeepInputs(seed, step, 4, firsts, seconds, 33, 0.0, torch.tensor(rates, dtype=torch.float64, device=device))
+    kept = (dropout_cuda if device_kernel else dropout_cpu).keep(given).cpu()
+    for own, rate in zip(kept, rates, strict=True):
+        alone = KeepInputs(seed[:1].cpu(), step[:1].cpu(), 4, first[None], second[None], 33, rate)
+        assert torch.equal(own, dropout_cpu.keep(alone)[0])
+
+
+def test_normalised_features_have_noise_by_each_models_own_rate():
+    generator = torch.Generator().manual_seed(1)
+    features, nodes = torch.randn(40, 9, generator=generator).to(DEVICE), torch.arange(0, 40, 3, device=DEVICE)
+    rates = torch.tensor([0.0, 0.4, 0.9], dtype=torch.float64, device=DEVICE)
+    weight, bias = (torch.randn(3, 9, generator=generator).to(DEVICE).requires_grad_() for _ in range(2))
+
+    def one(weight, bias, rate):
+        return normalise(features, nodes, weight, bias, noise(), 2, 0.0, 1e-5, rate)
+
+    together = torch.vmap(one)(weight, bias, rates)
+    alone = torch.stack(
+        [
+            normalise(features, nodes, own, shift, noise(), 2, rate, 1e-5)
+            for own, shift, rate in zip(weight, bias, rates.tolist(), strict=True)
+        ]
+    )
+    assert torch.equal(together, alone)
+    slopes = torch.randn(together.shape, generator=generator).to(DEVICE)
+    ours, theirs = (torch.autograd.grad((out * slopes).sum(), (weight, bias)) for out in (together, alone))
+    torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize(("width", "probability"), [(1, 0.0), (50, 0.0), (7, 0.4), (130, 0.9)])

@@ -86,14 +86,17 @@ def test_a_parameter_named_twice_counts_once_and_l2_may_be_whole():
 
 
 @pytest.mark.parametrize("max_norm", [None, 0.5])
-def test_many_models_take_the_steps_each_takes_alone(max_norm):
+@pytest.mark.parametrize(("rates", "factors"), [(0.01, None), ([0.01, 0.1, 0.001], [1.0, 0.0, 3.0])])
+def test_many_models_take_the_steps_each_takes_alone(max_norm, rates, factors):
     generator = torch.Generator().manual_seed(5)
     shapes, l2 = [(4, 3), (2,)], [0.1, 0.0]
     start = [torch.randn(3, *shape, generator=generator) for shape in shapes]
     alone = [[nn.Parameter(part[m].clone()) for part in start] for m in range(3)]
     together = [nn.Parameter(part.clone()) for part in start]
-    optimisers = [NAdam(parameters, lr=0.01, l2=l2, max_norm=max_norm) for parameters in alone]
-    joint, kernel = NAdam(together, lr=0.01, l2=l2, max_norm=max_norm, num_models=3), joined(start).to(DEVICE)
+    each = zip(alone, [rates] * 3 if factors is None else rates, factors or [1.0] * 3, strict=True)
+    optimisers = [NAdam(own, lr=rate, l2=[factor * part for part in l2], max_norm=max_norm) for own, rate, factor in each]
+    joint = NAdam(together, lr=rates, l2=l2, l2_of_models=factors, max_norm=max_norm, num_models=3)
+    kernel = joined(start).to(DEVICE)
     moments = Moments.of(kernel)
     for _ in range(3):
         gradients = [torch.randn(3, *shape, generator=generator) for shape in shapes]
@@ -105,7 +108,7 @@ def test_many_models_take_the_steps_each_takes_alone(max_norm):
             parameter.grad = gradient.clone()
         joint.step()
         assert joint.l2 is not None
-        own = (moments, torch.tensor(0.01, device=DEVICE), joint.l2.to(DEVICE))
+        own = (moments, torch.tensor(rates, device=DEVICE), joint.l2.to(DEVICE))
         cuda.nadam_step(NAdamInputs(kernel, joined(gradients).to(DEVICE), *own, (0.9, 0.999), 1e-8, 4e-3, max_norm))
     for number, parameter in enumerate(together):
         torch.testing.assert_close(parameter.data, torch.stack([parameters[number].data for parameters in alone]))

@@ -9,9 +9,21 @@ from gatas.ops.random import NoiseSource
 __all__ = ["KeepInputs", "keep", "keep_torch"]
 
 
-def keep(noise: NoiseSource, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:
-    """(R, width) float32: 0 with the given probability, else 1 / (1 - probability). Row r is named by first[r], second[r]."""
-    kept: Tensor = _keep(noise.seed[None], noise.step[None], place, first[None], second[None], width, probability)
+def keep(
+    noise: NoiseSource,
+    place: int,
+    first: Tensor,
+    second: Tensor,
+    width: int,
+    probability: float,
+    rate: Tensor | None = None,
+) -> Tensor:
+    """(R, width) float32: 0 with the given probability, else 1 / (1 - probability). Row r is named by first[r], second[r].
+
+    A `rate`, () float64, is a probability that models called as one have each for itself.
+    """
+    own = None if rate is None else rate[None]
+    kept: Tensor = _keep(noise.seed[None], noise.step[None], place, first[None], second[None], width, probability, own)
     return kept.squeeze(0)
 
 

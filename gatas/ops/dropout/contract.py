@@ -18,6 +18,7 @@ class KeepInputs(NamedTuple):
     second: Tensor  # (M, R)
     width: int
     probability: float
+    rate: Tensor | None = None  # (M,) float64: each model's own probability, in place of the one for all
 
 
 def keep_torch(noise: NoiseSource, place: int, first: Tensor, second: Tensor, width: int, probability: float) -> Tensor:

@@ -15,8 +15,9 @@ BLOCK = 128
 def keep(given: KeepInputs) -> Tensor:
     """(M, R, width)."""
     out = empty_keep(given)
-    threshold, scale = np.uint16(threshold_of(given.probability)), np.float32(1 / (1 - given.probability))
     for model, kept in enumerate(out):
+        probability = given.probability if given.rate is None else float(given.rate[model])
+        threshold, scale = np.uint16(threshold_of(probability)), np.float32(1 / (1 - probability))
         key = stream_key(given.seed[model], given.place, given.step[model])
         names = [names[model].contiguous().numpy() for names in (given.first, given.second)]
         _fill(key, names, threshold, scale, kept)

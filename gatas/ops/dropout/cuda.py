@@ -17,8 +17,8 @@ def keep(given: KeepInputs) -> Tensor:
     block = max(1, 256 // groups)
     grid = (triton.cdiv(rows, block), triton.cdiv(width, 4 * groups), models)
     launch(
-        fill_keep, grid, given.seed, given.step, given.first, given.second, out, *drop(given.probability), rows, width,
-        PLACE=given.place, ROWS=block, GROUPS=groups,
+        fill_keep, grid, given.seed, given.step, given.first, given.second, out, given.rate, *drop(given.probability), rows,
+        width, PLACE=given.place, ROWS=block, GROUPS=groups, RATE=given.rate is not None,
     )  # fmt: skip
     return out
 
@@ -26,6 +26,14 @@ def keep(given: KeepInputs) -> Tensor:
 def drop(probability: float) -> tuple[int, float]:
     """Threshold and scale."""
     return threshold_of(probability), 1 / (1 - probability)
+
+
+@triton.jit
+def drop_of(rate, model):
+    """Threshold and scale of one model's own rate, computed in double precision as the host does."""
+    own = tl.load(rate + model)
+    threshold = tl.minimum(tl.maximum(tl.floor(own * 65536.0 + 0.5), 1.0), 65535.0)
+    return tl.where(own > 0.0, threshold, 0.0).to(tl.int32), (1.0 / (1.0 - own)).to(tl.float32)
 
 
 @triton.jit
@@ -52,11 +60,14 @@ def kept_features(key0, key1, node, threshold, scale, FP: tl.constexpr):
 
 @triton.jit
 def fill_keep(
-    seed, step, first, second, out, threshold, scale, R, WIDTH, PLACE: tl.constexpr, ROWS: tl.constexpr, GROUPS: tl.constexpr
-):
+    seed, step, first, second, out, rate, threshold, scale, R, WIDTH, PLACE: tl.constexpr, ROWS: tl.constexpr,
+    GROUPS: tl.constexpr, RATE: tl.constexpr,
+):  # fmt: skip
     """out[r, c] = scale where the noise of element (first[r], second[r], c) reaches the threshold, else 0."""
     model = tl.program_id(2).to(tl.int64)
     key0, key1 = stream(tl.load(seed + model), PLACE, tl.load(step + model))
+    if RATE:
+        threshold, scale = drop_of(rate, model)
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     live = row < R
     own0, own1 = threefry(key0, key1, name_word(first, model * R + row, live), name_word(second, model * R + row, live))

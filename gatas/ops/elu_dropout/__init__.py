@@ -14,10 +14,22 @@ from gatas.ops.random import NoiseSource
 __all__ = ["EluDropoutInputs", "elu_dropout", "elu_dropout_torch"]
 
 
-def elu_dropout(values: Tensor, noise: NoiseSource, place: int, first: Tensor, second: Tensor, probability: float) -> Tensor:
-    """ELU of (R, width) values, then dropout: row r is named by first[r], second[r]. A probability of 0 leaves ELU alone."""
-    if values.is_cuda:
-        kept = keep(noise, place, first, second, values.shape[1], probability) if probability else None
+def elu_dropout(
+    values: Tensor,
+    noise: NoiseSource,
+    place: int,
+    first: Tensor,
+    second: Tensor,
+    probability: float,
+    rate: Tensor | None = None,
+) -> Tensor:
+    """ELU of (R, width) values, then dropout: row r is named by first[r], second[r]. A probability of 0 leaves ELU alone.
+
+    A `rate` is a probability that models called as one have each for itself; then two passes do the work of the fused one.
+    """
+    if values.is_cuda or rate is not None:
+        dropped = probability or rate is not None
+        kept = keep(noise, place, first, second, values.shape[1], probability, rate) if dropped else None
         return F.elu(values) if kept is None else F.elu(values) * kept.to(values.dtype)
     out: Tensor = _elu_dropout(*one_model((values, noise.seed, noise.step, first, second)), place, probability)
     return out.squeeze(0)

@@ -25,8 +25,8 @@ class NAdamInputs(NamedTuple):
     values: Tensor  # (M, P)
     gradient: Tensor  # (M, P), which may be overwritten
     moments: Moments
-    lr: Tensor  # ()
-    l2: Tensor | None  # (P,)
+    lr: Tensor  # (), or (M,): each model's own
+    l2: Tensor | None  # (P,), or (M, P)
     betas: tuple[float, float]
     eps: float
     momentum_decay: float | None  # None: the step is Adam's
@@ -53,4 +53,7 @@ def nadam_step_torch(given: NAdamInputs) -> None:
         product *= now
         together = float(product)
         direction = gradient.mul_((1 - now) / (1 - together)).add_(first, alpha=later / (1 - together * later))
-    values.addcdiv_(direction, scale, value=-float(lr))
+    if lr.dim():
+        values.sub_(direction.div_(scale).mul_(lr[:, None]))
+    else:
+        values.addcdiv_(direction, scale, value=-float(lr))

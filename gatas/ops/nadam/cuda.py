@@ -17,11 +17,12 @@ def nadam_step(given: NAdamInputs) -> None:
     decay, nesterov = momentum_decay or 0.0, momentum_decay is not None
     launch(
         nadam_norm, grid, values, gradient, l2, partial, product, steps, size, betas[0], decay,
-        L2=l2 is not None, BLOCK=block,
+        L2=l2 is not None, OWN=l2 is not None and l2.dim() == 2, BLOCK=block,
     )  # fmt: skip
     launch(
         nadam_update, grid, values, gradient, first, second, product, steps, lr, partial.sum(1), size,
-        *betas, eps, decay, float("inf") if max_norm is None else max_norm, NESTEROV=nesterov, BLOCK=block,
+        *betas, eps, decay, float("inf") if max_norm is None else max_norm, NESTEROV=nesterov, OWN=lr.dim() == 1,
+        BLOCK=block,
     )  # fmt: skip
 
 
@@ -31,14 +32,18 @@ def momentum(step, beta1, momentum_decay):
 
 
 @triton.jit
-def nadam_norm(values, gradient, l2, partial, product, steps, P, beta1, momentum_decay, L2: tl.constexpr, BLOCK: tl.constexpr):
-    """Partial sums of the gradient's square, L2 included; the first program counts the step. `l2` is (P,) for all models."""
+def nadam_norm(
+    values, gradient, l2, partial, product, steps, P, beta1, momentum_decay, L2: tl.constexpr, OWN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Partial sums of the gradient's square, L2 included; the first program counts the step. `l2` is (P,), or (M, P) if OWN."""
     model, part = tl.program_id(1).to(tl.int64), tl.program_id(0)
     column = part.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside, place = column < P, model * P + column
     slope = tl.load(gradient + place, mask=inside, other=0.0)
     if L2:
-        slope += tl.load(l2 + column, mask=inside, other=0.0) * tl.load(values + place, mask=inside, other=0.0)
+        share = place if OWN else column
+        slope += tl.load(l2 + share, mask=inside, other=0.0) * tl.load(values + place, mask=inside, other=0.0)
         tl.store(gradient + place, slope, mask=inside)
     tl.store(partial + model * tl.num_programs(0) + part, tl.sum(slope * slope, 0))
     if (part == 0) & (model == 0):
@@ -50,10 +55,11 @@ def nadam_norm(values, gradient, l2, partial, product, steps, P, beta1, momentum
 @triton.jit
 def nadam_update(
     values, gradient, first, second, product, steps, lr, squares, P, beta1, beta2, eps, momentum_decay, max_norm,
-    NESTEROV: tl.constexpr, BLOCK: tl.constexpr,
+    NESTEROV: tl.constexpr, OWN: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """A block of parameters: clip, move the moments, and step."""
+    """A block of parameters: clip, move the moments, and step; `lr` is one for all models, or each model's OWN."""
     model = tl.program_id(1).to(tl.int64)
+    rate = tl.load(lr + model) if OWN else tl.load(lr)
     norm = tl.sqrt(tl.load(squares + model))
     column = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside, place = column < P, model * P + column
@@ -69,6 +75,6 @@ def nadam_update(
         direction = m / (1 - tl.exp2(count * tl.log2(beta1)))
     scale = tl.sqrt(v / (1 - tl.exp2(count * tl.log2(beta2)))) + eps
     value = tl.load(values + place, mask=inside, other=0.0)
-    tl.store(values + place, value - tl.load(lr) * direction / scale, mask=inside)
+    tl.store(values + place, value - rate * direction / scale, mask=inside)
     tl.store(first + place, m, mask=inside)
     tl.store(second + place, v, mask=inside)

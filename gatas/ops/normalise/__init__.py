@@ -24,22 +24,25 @@ def normalise(
     place: int,
     probability: float,
     epsilon: float,
+    rate: Tensor | None = None,  # ()  float64: a probability that models called as one have each for itself
 ) -> Tensor:
     """(V, F): what LayerNorm and then `Dropout(probability, place)` give; features get no gradient."""
     own = one_model((nodes, weight, bias, noise.seed, noise.step))
-    normalised: Tensor = _normalise(features, *own, place, probability, epsilon)
+    rates = None if rate is None else rate[None]
+    normalised: Tensor = _normalise(features, *own, place, probability, epsilon, rates)
     return normalised.squeeze(0)
 
 
 def _setup(ctx: Any, inputs: NormaliseInputs, output: Tensor) -> None:
-    *tensors, ctx.place, ctx.probability, ctx.epsilon = inputs
-    ctx.save_for_backward(*tensors)
+    *tensors, ctx.place, ctx.probability, ctx.epsilon, rate = inputs
+    ctx.save_for_backward(*tensors, rate)
 
 
 def _differentiate(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
-    settings = (ctx.place, ctx.probability, ctx.epsilon)
-    of_weight, of_bias = _normalise_backward(*ctx.saved_tensors, *settings, grad_out).unbind(1)
-    return None, None, of_weight, of_bias, None, None, None, None, None
+    *tensors, rate = ctx.saved_tensors
+    settings = (ctx.place, ctx.probability, ctx.epsilon, rate)
+    of_weight, of_bias = _normalise_backward(*tensors, *settings, grad_out).unbind(1)
+    return None, None, of_weight, of_bias, None, None, None, None, None, None
 
 
 _normalise = operator(

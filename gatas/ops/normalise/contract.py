@@ -25,6 +25,7 @@ class NormaliseInputs(NamedTuple):
     place: int
     probability: float
     epsilon: float
+    rate: Tensor | None = None  # (M,) float64: each model's own probability, in place of the one for all
 
 
 def normalise_torch(
