@@ -86,7 +86,7 @@ class Peer(Learnable):
         super().__init__()
         if dataset.features is None and not embedding_size:
             raise ConfigError(f"{dataset.name} has no features, which a {type(self).__name__} learns from.")
-        features = dense_features(dataset)
+        features: NDArray[Any] = dense_features(dataset)
         if rows_sum_to_one:
             total = features.sum(1, keepdims=True)
             features = features / np.where(total > 0, total, 1)
@@ -177,8 +177,8 @@ def featureless(dataset: Dataset) -> NDArray[np.bool_]:
     node_type = dataset.nodes.node_type
     if node_type is None:
         return np.zeros(dataset.graph.num_nodes, np.bool_)
-    count = (dataset.features != 0).sum(1)
-    return np.asarray(np.bincount(node_type, count) == 0)[node_type]
+    filled: Any = dataset.features != 0
+    return np.asarray(np.bincount(node_type, filled.sum(1)) == 0)[node_type]
 
 
 def propagate(x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
