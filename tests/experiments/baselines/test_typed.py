@@ -40,7 +40,8 @@ def test_hgt_gives_pygs_layer_nodes_and_edges_by_their_types():
     x = model.with_embeddings(model.features)
     parts = {"n0": F.relu(model.first["n0"](x[:NUM_AUTHORS])), "n1": F.relu(model.first["n1"](x[NUM_AUTHORS:]))}
     graph, edges = dataset.graph, {}
-    ends = {0: ("n1", NUM_AUTHORS, 0), 1: ("n1", NUM_AUTHORS, 0), 2: ("n0", 0, NUM_AUTHORS), 3: ("n0", 0, NUM_AUTHORS)}
+    # PyG's layer takes edges in the order in which their types were given
+    ends = {2: ("n0", 0, NUM_AUTHORS), 3: ("n0", 0, NUM_AUTHORS), 0: ("n1", NUM_AUTHORS, 0), 1: ("n1", NUM_AUTHORS, 0)}
     for kind, (name, start, end) in ends.items():
         own = torch.from_numpy(graph.edge_type == kind)
         both = torch.tensor(graph.neighbour.astype(int))[own] - start, torch.tensor(graph.source.astype(int))[own] - end
