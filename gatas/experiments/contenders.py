@@ -241,7 +241,7 @@ def has_types(dataset: Dataset) -> bool:
 
 def check_models(names: Sequence[str], datasets: Sequence[Dataset]) -> None:
     """Refuse what nobody knows and what is for none of the data, before anything runs."""
-    everyone = [OURS, *NODE_PEERS, *LINK_PEERS, *recipes.names()]
+    everyone = [OURS, *(name for name in NODE_PEERS if name not in LINK_PEERS), *LINK_PEERS, *recipes.names()]
     known = [name for name in everyone if any(is_for(name, dataset) for dataset in datasets)]
     peers = [name for name in known if name not in recipes.names()]
     data = ", ".join(dict.fromkeys(dataset.name for dataset in datasets))

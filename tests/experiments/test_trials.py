@@ -91,10 +91,13 @@ def test_trials_see_no_test_split(small, tmp_path, monkeypatch):
 
 
 def test_a_search_goes_on_where_it_stopped(small, tmp_path, monkeypatch):
-    begun = []
-    whole = trials.tried
-    monkeypatch.setattr(trials, "tried", lambda name, given, config, settings, *more: begun.append(settings) or whole(
-        name, given, config, settings, *more))  # fmt: skip
+    begun, whole = [], trials.tried
+
+    def counted(name, given, config, settings, *more):
+        begun.append(settings)
+        return whole(name, given, config, settings, *more)
+
+    monkeypatch.setattr(trials, "tried", counted)
     tuned("gcn", camps(), 2, tmp_path, device="cpu", limit=SHORT)
     (path,) = tmp_path.iterdir()
     first = read_trials(path)

@@ -1,5 +1,7 @@
 """Every peer learns by our loop, alone and beside others of its kind."""
 
+from typing import Any
+
 import pytest
 import torch
 from pytest import approx
@@ -20,7 +22,7 @@ SEVERAL = ("mlp", "sage", "gat", "gatv2", "gcnii", *NORMALISED)
 RANDOM = ("sgat", "grand")  # gates, or the nodes that are dropped, are drawn whatever the dropout is
 ON_HOST = ("rgcn", "hgt")  # PyG's layers choose rows by type on the host
 NO_LIMIT, TEN = Limit(), Limit(epochs=10)
-SMALL = {
+SMALL: dict[str, dict[str, Any]] = {
     "gcnii": {"num_layers": 4, "hidden_size": 16},
     "nagphormer": {"hidden_size": 16, "attention_dropout": 0.0},
     **{name: {"num_layers": 2, "hidden_size": 16} for name in NORMALISED},

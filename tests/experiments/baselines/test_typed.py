@@ -1,5 +1,7 @@
 """Peers on typed graphs: R-GCN and HGT against direct computation, and embeddings of nodes without features."""
 
+from typing import Any
+
 import pytest
 import torch
 from pytest import approx
@@ -20,7 +22,7 @@ from tests.tasks.toys import camps
 def test_r_gcn_takes_the_mean_of_each_type():
     dataset = authors_and_papers()
     model = RGCN(dataset, hidden_size=4, num_layers=1, dropout=0.0, num_bases=2, embedding_size=3).eval()
-    (layer,) = model.layers
+    layer: Any = model.layers[0]
     weights = torch.einsum("rb,bio->rio", layer.comp, layer.weight)
     x = F.relu(model.first(model.with_embeddings(model.features)))
     found = x @ layer.root + layer.bias
