@@ -13,6 +13,7 @@ from torch_geometric.nn import HGTConv
 
 from gatas.datasets import Dataset
 from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient
+from gatas.sampling.sampler import Mode
 
 ORDINARY = PeerRecipe(
     {"hidden_size": 64, "num_layers": 1, "num_heads": 2, "dropout": 0.2}, patient(learning_rate=0.005, l2=1e-3, patience=100)
@@ -58,6 +59,12 @@ class HGT(Peer):
         types = (list(self.sizes), self.relations)
         self.layers = nn.ModuleList([HGTConv(hidden_size, hidden_size, types, num_heads) for _ in range(num_layers)])
         self.last = nn.Linear(hidden_size, self.num_classes)
+
+    def forward(
+        self, target: Tensor, *, draw: Tensor | None = None, mode: Mode | None = None, first_node: Tensor | None = None
+    ) -> Tensor:
+        """(B, num_classes) logits; all graphs are looked at, of which no other changes anything."""
+        return super().forward(target)
 
     def logits(self, x: Tensor, edges: Tensor, values: None) -> Tensor:
         kinds, parts = list(self.sizes), x[self.order].split(list(self.sizes.values()))  # type: ignore[no-untyped-call]

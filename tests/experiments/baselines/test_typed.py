@@ -16,7 +16,7 @@ from gatas.experiments.contenders import check_models, is_for
 from gatas.training.config import Config
 from gatas.training.loop import fit_models
 from tests.experiments.baselines.typed_toys import NUM_AUTHORS, NUM_PAPERS, authors_and_papers
-from tests.tasks.toys import camps
+from tests.tasks.toys import camps, labelled_graphs
 
 
 def test_r_gcn_takes_the_mean_of_each_type():
@@ -95,3 +95,13 @@ def test_typed_peers_are_for_typed_graphs():
 def test_embeddings_start_at_the_scale_of_one():
     peer = PEERS["gcn"](authors_and_papers(features="none"), hidden_size=4, dropout=0.0, embedding_size=64)
     assert float(peer.embedding.detach().square().sum(1).mean()) == approx(1, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["rgcn", "hgt", "grand", "nagphormer", "gcn-norm"])
+def test_one_graph_of_several_is_seen_as_it_is_among_all(name):
+    dataset = labelled_graphs(several=False)
+    model, training = recipe_of(name, dataset)
+    assert training.by_graph == (name != "grand")  # which looks at nodes of all graphs
+    peer = PEERS[name](dataset, **model).eval()
+    target, first = torch.tensor([9, 11]), torch.tensor([8, 8])  # the third ring
+    torch.testing.assert_close(peer(target, first_node=first), peer(target))
