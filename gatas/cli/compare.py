@@ -17,6 +17,12 @@ def compare(
         help="gatas, peers, recipes such as cora-base, or your own module:Class; by commas.",
     ),
     seeds: int = typer.Option(10, "--seeds", min=1, help="Seeds for each model, from 0 on."),
+    trials: int = typer.Option(
+        1, "--trials", min=1, help="For nodes: tune every model by so many trials first, on validation data alone."
+    ),
+    splits: str = typer.Option(
+        "", "--splits", help="Columns of the node table that say train, valid, test, also as 'split*'; by commas."
+    ),
     at_once: int = typer.Option(100, "--at-once", min=1, help="Seeds trained in one program."),
     protocol: str = typer.Option(
         None, "--protocol", help="For links: the one table to show: paper, gatne or ranking. All are measured."
@@ -39,6 +45,8 @@ def compare(
         listed(models),
         out,
         seeds=seeds,
+        trials=trials,
+        splits=listed(splits),
         at_once=at_once,
         protocol=protocol,
         limit=Limit(epochs, max_seconds),

@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 
-from gatas.datasets import Dataset, load_dataset, open_dataset
+from gatas.datasets import Dataset
 from gatas.errors import ConfigError, TrainingError
+from gatas.experiments.compare_ranks import Measured, over_graphs
 from gatas.experiments.compare_table import OF_PAIRS, PROTOCOLS, rendered, views
+from gatas.experiments.comparison_data import loaded
 from gatas.experiments.contenders import LINKS, Contender, check_models, contender, is_for
 from gatas.experiments.measuring import PeakMemory, free, seconds_to_answer, wake
 from gatas.experiments.paper import settings_of_config
 from gatas.experiments.ranked import with_ranking
 from gatas.experiments.recording import seed_run, session
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, kept, result_path, resumed, write_result
-from gatas.training.config import Config, load_config
+from gatas.experiments.trials import FOLDER as TRIALS
+from gatas.experiments.trials import tuned
+from gatas.training.config import Config
 from gatas.training.limit import Limit
 from gatas.training.loop import chosen_device
 
@@ -31,6 +34,8 @@ def compare(
     folder: Path,
     *,
     seeds: int = 10,
+    trials: int = 1,
+    splits: Sequence[str] = (),
     at_once: int = 100,
     protocol: str | None = None,
     limit: Limit | None = None,
@@ -43,36 +48,35 @@ def compare(
     `data` are names, or YAML files as `gatas train` takes them, whose settings are then those of ours; data that such a file
     gives no name is called as the file is. Links are measured by every protocol, from one training, and have a table for each,
     or for the one that is asked for; they are ranked where the data came without negatives.
+
+    With several `trials` every model is first tuned by as many, on validation data alone. `splits` name columns of node tables,
+    also as `split*`: a file that has them is compared on each, and a table over all graphs follows with ranks.
     """
     if protocol is not None and protocol not in PROTOCOLS:
         raise ConfigError(f"there is no protocol {protocol!r}; expected {' or '.join(PROTOCOLS)}.")
-    datasets = {name: loaded(name, data_dir) for name in data}
-    check_models(models, [dataset for dataset, _ in datasets.values()])
-    if protocol is not None and all(dataset.task != LINKS for dataset, _ in datasets.values()):
-        raise ConfigError(f"protocol is {protocol!r}, but none of the data is for links: {', '.join(datasets)}. Leave it out.")
-    if protocol == "ranking":
-        check_ranked([dataset for dataset, _ in datasets.values()])
-    settings: Any = {"at_once": at_once, "limit": limit, "device": device}
-    tables = []
-    for dataset, config in datasets.values():
+    datasets = [one for name in data for one in loaded(name, data_dir, splits)]
+    check_data([one.dataset for one in datasets], models, protocol)
+    settings: Any = {"at_once": at_once, "limit": limit, "device": device, "trials": trials}
+    tables, measured = [], Measured()
+    for graph, dataset, config in datasets:
         found = {}
         for model in chosen(models, dataset):
             begin(f"{model} on {dataset.name}")
             found[model] = run_model(model, dataset, range(seeds), folder / FOLDER, config=config, **settings)
         tables.append(render(dataset, found, protocol))
-    return "\n".join(tables)
+        if dataset.task != LINKS:
+            measured.add(graph, dataset, found)
+    return "\n".join([*tables, *([over_graphs(measured)] if len(measured.splits) > 1 else [])])
 
 
-def loaded(named: str, data_dir: str | Path | None) -> tuple[Dataset, Config | None]:
-    """A data set by its name; or that of a YAML file, and the file's settings."""
-    path = Path(named)
-    if path.suffix not in (".yaml", ".yml") and not path.is_file():
-        return load_dataset(named, data_dir), None
-    config = load_config(path)
-    given = yaml.safe_load(path.read_text(encoding="utf-8")).get("data") or {}
-    if given and "name" not in given:  # files of one's own: two configs may be over the same tables
-        config = config.with_settings({"data.name": path.stem})
-    return open_dataset(config.data, data_dir), config
+def check_data(datasets: Sequence[Dataset], models: Sequence[str], protocol: str | None) -> None:
+    """Refuse models that are for none of the data, and a protocol that is not for it."""
+    check_models(models, datasets)
+    if protocol is not None and all(dataset.task != LINKS for dataset in datasets):
+        names = ", ".join(dict.fromkeys(dataset.name for dataset in datasets))
+        raise ConfigError(f"protocol is {protocol!r}, but none of the data is for links: {names}. Leave it out.")
+    if protocol == "ranking":
+        check_ranked(datasets)
 
 
 def chosen(models: Sequence[str], dataset: Dataset) -> list[str]:
@@ -87,6 +91,7 @@ def run_model(
     folder: Path,
     *,
     config: Config | None = None,
+    trials: int = 1,
     at_once: int = 100,
     limit: Limit | None = None,
     device: str = "auto",
@@ -96,7 +101,9 @@ def run_model(
     data = {"name": dataset.name} if config is None else settings_of_config(config)["data"]
     found = ResultRecord(model=name, data=dataset.name, task=dataset.task, note=dataset.note, settings={"data": data})
     try:
-        given = contender(name, dataset, config)
+        searched: Any = {"config": config, "device": device, "limit": limit}
+        changed = tuned(name, dataset, trials, folder.parent / TRIALS, **searched) if trials > 1 else {}
+        given = contender(name, dataset, config, changed)
     except Exception as error:  # a user's class may raise anything
         return failed(result_path(folder, found), found, error)
     path, found = resumed(folder, found.model_copy(update={"settings": kept({"data": data, **given.settings})}))

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -14,21 +14,29 @@ from torch import Tensor, nn
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError
 from gatas.experiments import recipes
-from gatas.experiments.baselines import PEERS, Peer, recipe_of, seeded
+from gatas.experiments.baselines import PEERS, Peer, changed_recipe, recipe_of, seeded, space_of
+from gatas.experiments.baselines import label_propagation as propagation
 from gatas.experiments.baselines.links import LINK_PEERS, fit_link_peer, settings_of
 from gatas.experiments.baselines.links.embeddings import EMBEDDINGS, check_pykeen
 from gatas.experiments.baselines.links.encoders import TRAINING
-from gatas.experiments.baselines.peer import trained
-from gatas.tasks.config import checked
+from gatas.experiments.baselines.peer import Space, trained
+from gatas.tasks.config import ModelConfig, checked
 from gatas.tasks.learnable import Learnable
 from gatas.training.config import Config, NamedData, TrainingConfig
 from gatas.training.limit import Limit
-from gatas.training.loop import fit_models, make_model
+from gatas.training.loop import chosen_device, fit_models, make_model
 from gatas.training.run import TrainedRun
 
 LINKS = "link prediction"
 OURS = "gatas"
 """The paper's recipe for whatever the data set is; for one's own data, the settings of its YAML file."""
+NODE_PEERS = (*PEERS, propagation.NAME)
+OWN_SPACE: Space = {
+    "learning_rate": (0.001, 0.003, 0.005, 0.01), "l2": (0.0, 1e-4, 1e-3, 1e-2, 5e-2), "dropout": (0.1, 0.3, 0.5, 0.7),
+    "input_noise": (0.0, 0.3, 0.6, 0.9), "num_steps": (1, 2, 3), "sample_size": (25, 50, 100), "head_size": (25, 50, 100),
+    "num_heads": (4, 8), "monitor": ("loss", "metric"),
+}  # fmt: skip
+"""What a search of ours tries, for classes of nodes."""
 
 
 class Contender:
@@ -39,6 +47,11 @@ class Contender:
 
     def __init__(self, dataset: Dataset, settings: dict[str, Any]) -> None:
         self.dataset, self.settings = dataset, settings
+
+    @property
+    def space(self) -> Space:
+        """What a search of its settings tries; nothing where there is nothing to choose."""
+        return {}
 
     def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[TrainedRun]:
         raise NotImplementedError
@@ -61,10 +74,16 @@ class Looped(Contender):
 class Ours(Looped):
     """A recipe, or the settings that came with the data."""
 
-    def __init__(self, name: str, dataset: Dataset, config: Config | None) -> None:
+    def __init__(self, name: str, dataset: Dataset, config: Config | None, changed: Mapping[str, Any]) -> None:
         if config is None or name != OURS:
             config = recipes.recipe(dataset.name if name == OURS else name)
+        sections = {name: "model" if name in ModelConfig.model_fields else "training" for name in changed}
+        config = config.with_settings({f"{sections[name]}.{name}": value for name, value in changed.items()})
         super().__init__(dataset, config, config.model_dump(mode="json", include={"model", "training"}))
+
+    @property
+    def space(self) -> Space:
+        return {} if self.dataset.task == LINKS else OWN_SPACE
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
         first = make_model(self.dataset, self.config, seeds[0])
@@ -74,11 +93,15 @@ class Ours(Looped):
 class NodePeer(Looped):
     """A peer for node classification."""
 
-    def __init__(self, name: str, dataset: Dataset) -> None:
-        self.kind, self.recipe = PEERS[name], recipe_of(name, dataset)
+    def __init__(self, name: str, dataset: Dataset, changed: Mapping[str, Any]) -> None:
+        self.name, self.kind, self.recipe = name, PEERS[name], changed_recipe(recipe_of(name, dataset), changed)
         config = Config(data=NamedData(name=dataset.name), training=self.recipe.training)
         settings = {"model": dict(self.recipe.model), "training": config.training.model_dump(mode="json")}
         super().__init__(dataset, config, settings)
+
+    @property
+    def space(self) -> Space:
+        return space_of(self.name, self.dataset)
 
     @cached_property
     def first(self) -> Peer:
@@ -90,6 +113,23 @@ class NodePeer(Looped):
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
         return seeded(self.first, seeds)
+
+
+class PropagatedFloor(Contender):
+    """Label propagation, which seeds do not change."""
+
+    vmaps = False
+
+    def __init__(self, dataset: Dataset, changed: Mapping[str, Any]) -> None:
+        super().__init__(dataset, {"model": {**propagation.SETTINGS, **changed}})
+
+    @property
+    def space(self) -> Space:
+        return propagation.SPACE
+
+    def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[TrainedRun]:
+        where, settings = chosen_device(device), self.settings["model"]
+        return [propagation.fit_label_propagation(self.dataset, seed, where, **settings) for seed in seeds]
 
 
 class LinkBaseline(Contender):
@@ -181,20 +221,27 @@ def own_class(name: str) -> type[nn.Module]:
 
 def data_of(name: str) -> str | None:
     """The data set that a recipe is for; none for models of any data set."""
-    peers = (OURS, *PEERS, *LINK_PEERS)
+    peers = (OURS, *NODE_PEERS, *LINK_PEERS)
     return None if name in peers or ":" in name else recipes.recipe(name).data.name
 
 
 def is_for(name: str, dataset: Dataset) -> bool:
-    """A recipe is for its own data, a peer for its task, a user's class for any data."""
-    if name in PEERS or name in LINK_PEERS:
-        return (name in LINK_PEERS) == (dataset.task == LINKS)
+    """A recipe is for its own data, a peer for its task and for what types there are, a user's class for any data."""
+    if name in NODE_PEERS or name in LINK_PEERS:
+        if dataset.task == LINKS:
+            return name in LINK_PEERS
+        return name in NODE_PEERS and (has_types(dataset) or name not in PEERS or not PEERS[name].typed)
     return data_of(name) in (None, dataset.name)
+
+
+def has_types(dataset: Dataset) -> bool:
+    """Whether nodes have types, or edges more than one, not counting those that lead back."""
+    return dataset.nodes.node_type is not None or len(dataset.graph.original_edge_types) > 1
 
 
 def check_models(names: Sequence[str], datasets: Sequence[Dataset]) -> None:
     """Refuse what nobody knows and what is for none of the data, before anything runs."""
-    everyone = [OURS, *PEERS, *LINK_PEERS, *recipes.names()]
+    everyone = [OURS, *(name for name in NODE_PEERS if name not in LINK_PEERS), *LINK_PEERS, *recipes.names()]
     known = [name for name in everyone if any(is_for(name, dataset) for dataset in datasets)]
     peers = [name for name in known if name not in recipes.names()]
     data = ", ".join(dict.fromkeys(dataset.name for dataset in datasets))
@@ -207,6 +254,8 @@ def check_models(names: Sequence[str], datasets: Sequence[Dataset]) -> None:
             raise ConfigError(f"there is no model {name!r}. {hint} Or give your own as module:Class.")
         elif name not in known and data_of(name) is not None:
             raise ConfigError(f"{name} is a recipe for {data_of(name)}, which is not among the data: {data}.")
+        elif name not in known and name in PEERS and PEERS[name].typed and all(one.task != LINKS for one in datasets):
+            raise ConfigError(f"{name} is for graphs with types, and {data} has neither node types nor several edge types.")
         elif name not in known:
             task = "links" if name in LINK_PEERS else "classes of nodes"
             raise ConfigError(f"{name} predicts {task}, which {data} is not for. Known there: {', '.join(peers)}.")
@@ -225,10 +274,16 @@ def check_own(name: str, kind: type[nn.Module], datasets: Sequence[Dataset]) -> 
             )
 
 
-def contender(name: str, dataset: Dataset, config: Config | None = None) -> Contender:
-    """The model of that name for a data set. `config` has the settings of ours, instead of the data set's recipe."""
+def contender(name: str, dataset: Dataset, config: Config | None = None, changed: Mapping[str, Any] | None = None) -> Contender:
+    """The model of that name for a data set. `config` has the settings of ours, instead of the data set's recipe.
+
+    `changed` are values from the contender's `space`, by the name of the setting.
+    """
+    changed = changed or {}
     if ":" in name:
         return Own(name, dataset)
-    if name in LINK_PEERS:
+    if name in LINK_PEERS and dataset.task == LINKS:
         return LinkBaseline(name, dataset)
-    return NodePeer(name, dataset) if name in PEERS else Ours(name, dataset, config)
+    if name == propagation.NAME:
+        return PropagatedFloor(dataset, changed)
+    return NodePeer(name, dataset, changed) if name in PEERS else Ours(name, dataset, config, changed)

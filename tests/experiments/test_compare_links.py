@@ -11,8 +11,7 @@ from torch import nn
 
 from gatas.cli import main
 from gatas.errors import ConfigError
-from gatas.experiments import compare as comparing
-from gatas.experiments import recipes
+from gatas.experiments import comparison_data, recipes
 from gatas.experiments.baselines.links import LINK_PEERS, embeddings, runs, skipgram
 from gatas.experiments.baselines.links.neighbours import HEURISTICS
 from gatas.experiments.compare import compare
@@ -59,7 +58,7 @@ class OfNodes(nn.Module):
 def quick(monkeypatch):
     """Toys by name, and a tiny recipe."""
     toys = {"clubs": clubs(), "camps": camps()}
-    monkeypatch.setattr(comparing, "load_dataset", lambda name, _: toys[name])
+    monkeypatch.setattr(comparison_data, "load_dataset", lambda name, _: toys[name])
     monkeypatch.setattr(runs, "SkipGramSettings", partial(skipgram.SkipGramSettings, num_walks=2))
     model = {"num_steps": 2, "sample_size": 5, "num_heads": 1, "node_embedding_size": 4, "pair_hidden_size": 8}
     monkeypatch.setitem(recipes.OWN, "clubs", {"model": model, "training": {"epochs": 2}})
@@ -182,7 +181,7 @@ def test_link_peers_and_protocols_are_not_for_nodes(quick, tmp_path):
 def test_data_without_validation_pairs_is_a_row_that_says_so(tmp_path, monkeypatch):
     dataset = likes()
     splits = {name: pairs for name, pairs in dataset.splits.items() if name != "valid"}
-    monkeypatch.setattr(comparing, "load_dataset", lambda name, _: dataset.with_splits(splits))
+    monkeypatch.setattr(comparison_data, "load_dataset", lambda name, _: dataset.with_splits(splits))
     text = compare(["likes"], ["mne"], tmp_path, seeds=1, device="cpu")
     assert "| mne | TrainingError: likes has no split 'valid'; expected pairs to stop a training by" in text
 

@@ -2,6 +2,7 @@
 
 Settings are those of the paper's §5 and github.com/gasteigerjo/ppnp, early stopping too: patience counts from the last time
 that validation loss or accuracy was as good as ever, and the best accuracy is kept, of equal ones the smaller loss.
+Other data has less decay, and patience.
 """
 
 from typing import ClassVar
@@ -11,19 +12,27 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
 
 
 class APPNP(Peer):
     """A perceptron whose logits walk the graph and come back."""
 
-    recipes: ClassVar[Recipes] = dict.fromkeys(
-        CITATIONS,
-        PeerRecipe(
-            {"rows_sum_to_one": True, "hidden_size": 64, "num_steps": 10, "teleport": 0.1, "dropout": 0.5},
-            trained(learning_rate=0.01, l2=5e-3, epochs=10_000, patience=100, monitor="either"),
+    recipes: ClassVar[Recipes] = {
+        **dict.fromkeys(
+            CITATIONS,
+            PeerRecipe(
+                {"rows_sum_to_one": True, "hidden_size": 64, "num_steps": 10, "teleport": 0.1, "dropout": 0.5},
+                trained(learning_rate=0.01, l2=5e-3, epochs=10_000, patience=100, monitor="either"),
+            ),
         ),
-    )
+        OWN: PeerRecipe(
+            {"hidden_size": 64, "num_steps": 10, "teleport": 0.1, "dropout": 0.5}, patient(learning_rate=0.01, l2=5e-4)
+        ),
+    }
+    space: ClassVar[Space] = {
+        **RATES, "dropout": DROPOUTS, "hidden_size": (64, 128, 256), "num_steps": (2, 5, 10), "teleport": (0.1, 0.3, 0.5, 0.9),
+    }  # fmt: skip
 
     def build(self, hidden_size: int, num_steps: int, teleport: float, dropout: float) -> None:
         self.num_steps, self.teleport, self.dropout = num_steps, teleport, dropout

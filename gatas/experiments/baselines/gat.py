@@ -2,7 +2,8 @@
 
 Settings are those of the paper's §3.3 and github.com/PetarV-/GAT, early stopping too: patience counts from the last time that
 validation loss or accuracy was as good as ever, and the last epoch is kept where both were. For PPI the linear shortcuts are
-those of PyG's examples/ppi.py, a step sees one graph instead of two, and the best micro-F1 is kept.
+those of PyG's examples/ppi.py, a step sees one graph instead of two, and the best micro-F1 is kept. Other data has wider
+heads, and patience.
 """
 
 from itertools import pairwise
@@ -13,7 +14,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_remaining_self_loops
 
-from gatas.experiments.baselines.peer import Peer, PeerRecipe, Recipes, trained
+from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
 
 CITATION = {"rows_sum_to_one": True, "hidden_sizes": (8,), "num_heads": (8, 1), "dropout": 0.6}
 STOPPING = {"epochs": 100_000, "patience": 100, "monitor": "both"}
@@ -39,11 +40,15 @@ class GAT(Peer):
     recipes: ClassVar[Recipes] = {
         **dict.fromkeys(("cora", "citeseer"), PeerRecipe(CITATION, trained(learning_rate=0.005, l2=5e-4, **STOPPING))),
         "pubmed": PeerRecipe({**CITATION, "num_heads": (8, 8)}, trained(learning_rate=0.01, l2=1e-3, **STOPPING)),
+        OWN: PeerRecipe({"hidden_sizes": (16,), "num_heads": (8, 1), "dropout": 0.5}, patient(learning_rate=0.005, l2=5e-4)),
         "ppi": PeerRecipe(
             {"hidden_sizes": (256, 256), "num_heads": (4, 4, 6), "dropout": 0.0, "shortcuts": True},
             trained(learning_rate=0.005, by_graph=True, **{**STOPPING, "monitor": "either"}),
         ),
     }
+    space: ClassVar[Space] = {
+        **RATES, "dropout": DROPOUTS, "hidden_sizes": ((8,), (16,), (32,), (64,)), "num_heads": ((8, 1), (8, 8), (4, 1)),
+    }  # fmt: skip
 
     def build(self, hidden_sizes: tuple[int, ...], num_heads: tuple[int, ...], dropout: float, shortcuts: bool = False) -> None:
         self.dropout = dropout

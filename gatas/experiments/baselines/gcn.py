@@ -1,6 +1,6 @@
 """GCN: Kipf & Welling, "Semi-supervised classification with graph convolutional networks" (2017).
 
-Settings are those of the paper's §5.2 and github.com/tkipf/gcn.
+Settings are those of the paper's §5.2 and github.com/tkipf/gcn; for other data a wider layer, and patience.
 """
 
 from typing import Any, ClassVar
@@ -10,19 +10,23 @@ from torch.nn import functional as F
 from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
 
 
 class GCN(Peer):
     """Two convolutions with the renormalised adjacency."""
 
-    recipes: ClassVar[Recipes] = dict.fromkeys(
-        CITATIONS,
-        PeerRecipe(
-            {"rows_sum_to_one": True, "hidden_size": 16, "dropout": 0.5},
-            trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=10, monitor="loss"),
+    recipes: ClassVar[Recipes] = {
+        **dict.fromkeys(
+            CITATIONS,
+            PeerRecipe(
+                {"rows_sum_to_one": True, "hidden_size": 16, "dropout": 0.5},
+                trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=10, monitor="loss"),
+            ),
         ),
-    )
+        OWN: PeerRecipe({"hidden_size": 64, "dropout": 0.5}, patient(learning_rate=0.01, l2=5e-4)),
+    }
+    space: ClassVar[Space] = {**RATES, "dropout": DROPOUTS, "hidden_size": (16, 64, 128, 256)}
 
     def build(self, hidden_size: int, dropout: float) -> None:
         self.dropout = dropout

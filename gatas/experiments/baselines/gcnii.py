@@ -1,7 +1,7 @@
 """GCNII: Chen et al., "Simple and deep graph convolutional networks" (2020).
 
 Settings and starting values are those of the paper's Table 4 and github.com/chennnM/GCNII; for PPI it is GCNII*, with
-residuals, one graph a step.
+residuals, one graph a step; for other data those for Cora with fewer layers.
 """
 
 import warnings
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GCN2Conv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import Peer, PeerRecipe, Recipes, trained
+from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
 
 
 def _citation(num_layers: int, hidden_size: int, decay: float, dropout: float, l2: float) -> PeerRecipe:
@@ -31,11 +31,19 @@ class GCNII(Peer):
         "cora": _citation(64, 64, decay=0.5, dropout=0.6, l2=0.01),
         "citeseer": _citation(32, 256, decay=0.6, dropout=0.7, l2=0.01),
         "pubmed": _citation(16, 256, decay=0.4, dropout=0.5, l2=5e-4),
+        OWN: PeerRecipe(
+            {"num_layers": 16, "hidden_size": 64, "initial": 0.1, "decay": 0.5, "dropout": 0.5},
+            patient(learning_rate=0.01, l2=5e-4),
+        ),
         "ppi": PeerRecipe(
             {"num_layers": 9, "hidden_size": 2048, "initial": 0.5, "decay": 1.0, "dropout": 0.2, "starred": True},
             trained(learning_rate=0.001, by_graph=True, epochs=8000, patience=2000),
         ),
     }
+    space: ClassVar[Space] = {
+        **RATES, "dropout": DROPOUTS, "hidden_size": (64, 128, 256), "num_layers": (4, 8, 16, 32), "initial": (0.1, 0.3, 0.5),
+        "decay": (0.5, 1.0, 1.5), "starred": (False, True),
+    }  # fmt: skip
 
     def build(
         self, num_layers: int, hidden_size: int, initial: float, decay: float, dropout: float,

@@ -1,7 +1,7 @@
 """A perceptron that looks at no neighbours.
 
 Citations: hidden 16, dropout and decay of Kipf & Welling's `mlp` (github.com/tkipf/gcn, train.py). PPI: sizes are ours,
-the rest is as for GAT.
+the rest is as for GAT. Other data: a wider layer, and patience.
 """
 
 from itertools import pairwise
@@ -10,7 +10,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
 
 
 class MLP(Peer):
@@ -24,10 +24,12 @@ class MLP(Peer):
                 trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=10, monitor="loss"),
             ),
         ),
+        OWN: PeerRecipe({"hidden_sizes": (64,), "dropout": 0.5}, patient(learning_rate=0.01, l2=5e-4)),
         "ppi": PeerRecipe(
             {"hidden_sizes": (512, 512), "dropout": 0.0}, trained(learning_rate=0.005, by_graph=True, epochs=1000, patience=100)
         ),
     }
+    space: ClassVar[Space] = {**RATES, "dropout": DROPOUTS, "hidden_sizes": ((64,), (256,), (64, 64), (256, 256))}
 
     def build(self, hidden_sizes: tuple[int, ...], dropout: float) -> None:
         self.dropout = dropout

@@ -5,7 +5,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.utils import coalesce
 
@@ -16,6 +17,8 @@ from gatas.tasks.learnable import Learnable
 from gatas.training.config import TrainingConfig
 
 CITATIONS = ("cora", "citeseer", "pubmed")
+OWN = "own"
+"""Under this name recipes have ordinary settings, for data that nobody has tuned the peer for."""
 ALL_NODES = 1 << 20
 """A batch size that no split reaches: one step an epoch, or one for each graph."""
 
@@ -28,6 +31,11 @@ class PeerRecipe(NamedTuple):
 
 
 Recipes = Mapping[str, PeerRecipe]
+Space = Mapping[str, tuple[Any, ...]]
+"""What a search tries: values by the name of a setting, of the peer's `build` or of `TrainingConfig`."""
+
+RATES: Space = {"learning_rate": (0.001, 0.003, 0.01, 0.03), "l2": (0.0, 5e-5, 5e-4, 5e-3)}
+DROPOUTS = (0.1, 0.3, 0.5, 0.7)
 
 
 def trained(**settings: Any) -> TrainingConfig:
@@ -36,41 +44,65 @@ def trained(**settings: Any) -> TrainingConfig:
     return TrainingConfig(**{"optimiser": "adam", "max_norm": None, **usual, **settings})
 
 
+def patient(**settings: Any) -> TrainingConfig:
+    """Training on data that nobody has tuned a peer for: nothing ends it while validation data still improves."""
+    return trained(**{"epochs": 10_000, "patience": 200, **settings})
+
+
 class Peer(Learnable):
     """A network over all nodes of a data set. `settings` are those of its `build`; weights are a function of `seed`.
 
     Where graphs stand side by side it looks at the one that `first_node` says. `rows_sum_to_one` divides each node's features
-    by their sum, as Kipf's loader does with bags of words.
+    by their sum, as Kipf's loader does with bags of words. With an `embedding_size`, nodes of types without features get a
+    learned embedding, in columns of its own beside the features.
     """
 
     randomness = "different"
     vmaps: bool = True
     """Whether many of its kind can be trained as one program."""
+    drops_features: bool = True
+    """Whether features are dropped before the first layer."""
+    typed: bool = False
+    """Whether it is for graphs whose nodes or edges have types."""
     recipes: ClassVar[Recipes] = {}
-    """By data set; those of `cora` and `ppi` serve for other data with one label a node, or for multi-label data."""
+    """By data set; those of `own` (else `cora`) and `ppi` serve for other data with one label a node, or multi-label data."""
+    space: ClassVar[Space] = {}
+    """What a search tries beside the settings of a recipe."""
     build: Callable[..., None]
     """Makes the layers."""
 
     dropout: float
     """Dropout of features, and of whatever else a peer drops."""
 
-    features: Tensor  # (N, feature_size)
+    features: Tensor  # (N, num_features)
     filled: Tensor  # where features, row after row, are not 0
+    embedding_row: Tensor  # (N,) each node's row of `embedding`, from 1 on; 0: it has none
     edges: Tensor  # (2, E) from a neighbour to the node that looks at it, in the order of the latter
     edge_values: Tensor | None  # (E, …) what the layers want to know of each
 
-    def __init__(self, dataset: Dataset, *, rows_sum_to_one: bool = False, seed: int = 0, **settings: Any) -> None:
+    def __init__(
+        self, dataset: Dataset, *, rows_sum_to_one: bool = False, embedding_size: int = 0, seed: int = 0, **settings: Any
+    ) -> None:
         super().__init__()
-        if dataset.features is None:
+        if dataset.features is None and not embedding_size:
             raise ConfigError(f"{dataset.name} has no features, which a {type(self).__name__} learns from.")
-        self.settings, self.feature_size, self.num_classes = settings, int(dataset.features.shape[1]), len(dataset.names)
-        features = np.asarray(dataset.features if isinstance(dataset.features, np.ndarray) else dataset.features.toarray())
+        features: NDArray[Any] = dense_features(dataset)
         if rows_sum_to_one:
             total = features.sum(1, keepdims=True)
             features = features / np.where(total > 0, total, 1)
+        bare = torch.from_numpy(featureless(dataset)) if embedding_size else torch.zeros(len(features), dtype=torch.bool)
+        self.settings, self.num_classes, self.num_embedded = settings, len(dataset.names), int(bare.sum())
+        self.embedding_size = embedding_size if self.num_embedded else 0
+        self.feature_size = features.shape[1] + self.embedding_size  # of what goes into the first layer
         self.register_buffer("features", torch.tensor(features, dtype=torch.float32), persistent=False)
         self.register_buffer("filled", self.features.flatten().nonzero().squeeze(1), persistent=False)
-        edges, values = self.prepared(edges_of(dataset), dataset.graph.num_nodes)
+        self.register_buffer("embedding_row", bare.cumsum(0) * bare, persistent=False)
+        self._look_at(dataset)
+        self.reset(seed)
+
+    def _look_at(self, dataset: Dataset) -> None:
+        """Keep the edges in the order of the nodes that look along them, and where each graph begins."""
+        edges, values = self.edges_of(dataset)
         order = edges[1].argsort(stable=True)
         self.register_buffer("edges", edges[:, order], persistent=False)
         self.register_buffer("edge_values", None if values is None else values[order], persistent=False)
@@ -81,7 +113,10 @@ class Peer(Learnable):
             self.vmaps = self.captures = False  # graphs differ in size
             sizes = np.bincount(graph_id)
             self.ends = {int(end - size): int(end) for end, size in zip(np.cumsum(sizes), sizes, strict=True)}
-        self.reset(seed)
+
+    def edges_of(self, dataset: Dataset) -> tuple[Tensor, Tensor | None]:
+        """Edges of a data set, and what the layers want to know of each."""
+        return self.prepared(edges_of(dataset), dataset.graph.num_nodes)
 
     def prepared(self, edges: Tensor, num_nodes: int) -> tuple[Tensor, Tensor | None]:
         """The edges that the layers go along, self-loops among them if any, and their values; computed once."""
@@ -95,6 +130,8 @@ class Peer(Learnable):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.build(**self.settings)
+            if self.num_embedded:
+                self.embedding = nn.Parameter(torch.randn(self.num_embedded, self.embedding_size) / self.embedding_size**0.5)
         self.to(self.features.device)
 
     def forward(
@@ -102,20 +139,51 @@ class Peer(Learnable):
     ) -> Tensor:
         """(B, num_classes) logits; nothing is sampled, so `draw` and `mode` change nothing."""
         if first_node is None:
-            return self.logits(self.dropped_features(), self.edges, self.edge_values)[target]
+            return self.logits(self.with_embeddings(self.dropped_features()), self.edges, self.edge_values)[target]
         first = int(first_node[0])
         end = self.ends[first]
         own = slice(self.starts[first], self.starts[end])
         values = None if self.edge_values is None else self.edge_values[own]
-        x = F.dropout(self.features[first:end], self.dropout, self.training)
-        return self.logits(x, self.edges[:, own] - first, values)[target - first]
+        x = F.dropout(self.features[first:end], self.dropout, self.training and self.drops_features)
+        return self.logits(self.with_embeddings(x, first, end), self.edges[:, own] - first, values)[target - first]
 
     def dropped_features(self) -> Tensor:
         """Features after dropout, which is drawn for those that are not 0 alone: of a bag of words that is one in a hundred."""
-        if not self.training or not self.dropout:
+        if not (self.training and self.dropout and self.drops_features and len(self.filled)):
             return self.features
         kept = F.dropout(self.features.flatten()[self.filled], self.dropout)
         return torch.zeros_like(self.features).flatten().scatter(0, self.filled, kept).view(self.features.shape)
+
+    def with_embeddings(self, features: Tensor, first: int = 0, end: int | None = None) -> Tensor:
+        """(n, feature_size) features and, where there are any, embeddings of the nodes from `first` on."""
+        if not self.num_embedded:
+            return features
+        rows = F.pad(self.embedding, (0, 0, 1, 0))[self.embedding_row[first:end]]
+        return torch.cat([features, F.dropout(rows, self.dropout, self.training and self.drops_features)], 1)
+
+
+def dense_features(dataset: Dataset) -> NDArray[np.float32]:
+    """(N, num_features) features; without any columns where there are none."""
+    features = dataset.features
+    if features is None:
+        return np.zeros((dataset.graph.num_nodes, 0), np.float32)
+    return np.asarray(features if isinstance(features, np.ndarray) else features.toarray())
+
+
+def featureless(dataset: Dataset) -> NDArray[np.bool_]:
+    """(N,) whether a node is of a type without features: one whose rows are all 0. Without types, whether there are none."""
+    if dataset.features is None:
+        return np.ones(dataset.graph.num_nodes, np.bool_)
+    node_type = dataset.nodes.node_type
+    if node_type is None:
+        return np.zeros(dataset.graph.num_nodes, np.bool_)
+    filled: Any = dataset.features != 0
+    return np.asarray(np.bincount(node_type, filled.sum(1)) == 0)[node_type]
+
+
+def propagate(x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
+    """(n, size) sums over the edges that end at each node, weighted by their values."""
+    return torch.zeros_like(x).index_add(0, edges[1], x[edges[0]] * values[:, None])
 
 
 def edges_of(dataset: Dataset) -> Tensor:

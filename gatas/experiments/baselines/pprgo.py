@@ -49,10 +49,10 @@ class PPRGo(Peer):
         self, target: Tensor, *, draw: Tensor | None = None, mode: Mode | None = None, first_node: Tensor | None = None
     ) -> Tensor:
         neighbours, weights = self.neighbours[target], self.weights[target]  # (B, top)
-        if neighbours.numel() < len(self.features):
+        if neighbours.numel() < len(self.features) and not self.num_embedded:
             logits = self.local(F.dropout(self.features[neighbours], self.dropout, self.training))
         else:
-            logits = self.local(self.dropped_features())[neighbours]  # (B, top, num_classes)
+            logits = self.local(self.with_embeddings(self.dropped_features()))[neighbours]  # (B, top, num_classes)
         return (logits * weights[..., None]).sum(1)
 
     def local(self, x: Tensor) -> Tensor:

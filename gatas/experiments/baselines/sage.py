@@ -2,7 +2,7 @@
 
 PPI: two layers of 2 × 128 and a dense one, as in github.com/williamleif/GraphSAGE, but with all neighbours instead of samples.
 The paper has no citations of the public split: settings are those of DGL's examples/pytorch/graphsage, with the mean instead of
-its "gcn" aggregation.
+its "gcn" aggregation. Other data: a wider layer, and patience.
 """
 
 from itertools import pairwise
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn import SAGEConv
 
-from gatas.experiments.baselines.peer import CITATIONS, Peer, PeerRecipe, Recipes, trained
+from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
 
 
 class GraphSAGE(Peer):
@@ -26,11 +26,13 @@ class GraphSAGE(Peer):
                 trained(learning_rate=0.01, l2=5e-4, epochs=200, patience=200),
             ),
         ),
+        OWN: PeerRecipe({"hidden_sizes": (64,), "dropout": 0.5}, patient(learning_rate=0.01, l2=5e-4)),
         "ppi": PeerRecipe(
             {"hidden_sizes": (256, 256), "dropout": 0.0, "ends_dense": True},
             trained(learning_rate=0.01, by_graph=True, epochs=1000, patience=100),
         ),
     }
+    space: ClassVar[Space] = {**RATES, "dropout": DROPOUTS, "hidden_sizes": ((64,), (256,), (64, 64), (256, 256))}
 
     def build(self, hidden_sizes: tuple[int, ...], dropout: float, ends_dense: bool = False) -> None:
         self.dropout = dropout
