@@ -171,7 +171,8 @@ def represented(output: Tensor) -> Tensor:
 
 
 def _log_odds(trained: TrainedModel, logits: Tensor, number: int) -> Tensor:
-    """Return ln p / (1 - p) of one class, whether nodes have one each or any number."""
+    """Return ln p / (1 - p) of one class, whether nodes have one each or any number, at the model's temperature."""
+    logits = logits / trained.temperature
     if trained.dataset.node_targets.multi_label:
         return logits[:, number]
     others = logits.clone()

@@ -22,6 +22,7 @@ class Prediction:
     names: tuple[str, ...]  # of the classes
     probabilities: NDArray[np.float32]  # (n, classes); add up to 1, unless a node may have any number of classes
     multi_label: bool
+    deviations: NDArray[np.float32] | None = None  # (n, classes); over draws, where a spread was asked for
 
     def __len__(self) -> int:
         return len(self.probabilities)
@@ -34,11 +35,14 @@ class Prediction:
         return [[self.names[place] for place in np.flatnonzero(row > 0.5)] for row in self.probabilities]
 
     def table(self) -> Any:
-        """Return an Arrow table with the columns `id`, `class` or `classes`, and `p(…)` for each class."""
+        """Return an Arrow table with the columns `id`, `class` or `classes`, and `p(…)` for each class.
+
+        Where a spread over draws was asked for, `sd(…)` is its standard deviation.
+        """
         labels = pa.array(self.labels, pa.list_(pa.string()) if self.multi_label else pa.string())
         columns = {"id": self.ids, "classes" if self.multi_label else "class": labels}
         chances = {f"p({name})": pa.array(column) for name, column in zip(self.names, self.probabilities.T, strict=True)}
-        return pa.table({**columns, **chances})
+        return pa.table({**columns, **chances, **_deviation_columns(self.names, self.deviations)})
 
     def __repr__(self) -> str:
         rows = zip(self.ids[:3].to_pylist(), self.labels[:3], strict=True)
@@ -78,6 +82,12 @@ class LinkPrediction:
 
     def _repr_html_(self) -> str:
         return html_table(self.table().slice(0, SHOWN), len(self))
+
+
+def _deviation_columns(names: tuple[str, ...], deviations: NDArray[Any] | None) -> dict[str, Any]:
+    if deviations is None:
+        return {}
+    return {f"sd({name})": pa.array(column) for name, column in zip(names, deviations.T, strict=True)}
 
 
 def cut_short(text: str) -> str:

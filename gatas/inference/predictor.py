@@ -131,10 +131,19 @@ class Predictor(TrainedModel):
         """Return (N, K·F'') representations of all nodes, in node order."""
         return self.embed_indices(np.arange(self.graph.num_nodes), progress=progress)
 
-    def predict(self, ids: Any, *, batch_size: int | None = None) -> Prediction:
-        """Predict the classes of nodes given by id, with their probabilities."""
+    def predict(self, ids: Any, *, batch_size: int | None = None, draws: int | None = None) -> Prediction:
+        """Predict the classes of nodes given by id, with their probabilities.
+
+        Args:
+            ids: A list, an array, a column, or a single id.
+            batch_size: Nodes at a time; changes memory and speed, not the answers.
+            draws: How often neighbours are drawn, to see how far answers depend on it: probabilities are then the mean over
+                these draws, and `deviations` their standard deviation.
+
+        >>> predictor.predict([42], draws=20).deviations
+        """
         self.check_classifies()
-        return self.predict_indices(indices_of(self.graph, ids), batch_size)
+        return self.predict_indices(indices_of(self.graph, ids), batch_size, draws)
 
     def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
         """Return (n,) probabilities of links between nodes given by id; one type for all, or one for each."""
@@ -318,9 +327,11 @@ class Predictor(TrainedModel):
 
         return write_embeddings(self, Path(path), ids, batch_size, progress)
 
-    def write_predictions(self, path: str | Path, ids: Any = None, *, progress: ProgressCallback = silent) -> int:
-        """Write classes of all nodes, or of some, as Parquet, CSV or JSON, a batch at a time; return their number."""
+    def write_predictions(
+        self, path: str | Path, ids: Any = None, *, draws: int | None = None, progress: ProgressCallback = silent
+    ) -> int:
+        """Write what is predicted of all nodes, or of some, as Parquet, CSV or JSON, a batch at a time; return their number."""
         from gatas.inference.files import write_predictions
 
         self.check_classifies()
-        return write_predictions(self, Path(path), ids, progress)
+        return write_predictions(self, Path(path), ids, draws, progress)

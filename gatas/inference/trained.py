@@ -21,6 +21,7 @@ from gatas.progress import ProgressCallback
 from gatas.sampling import NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks import Model
+from gatas.tasks.metrics import mean_logits
 from gatas.transitions.ahead import ReadAhead
 
 BATCH_SIZE, GPU_BATCH_SIZE = 256, 1024
@@ -95,7 +96,8 @@ class TrainedModel:
     @cached_property
     def fingerprint(self) -> str:
         """Return a hash of all that answers depend on: graph, features, settings and weights."""
-        model, mode = self.model, f"{self.mode} {len(self.draws)}"
+        calibrated = "" if self.temperature == 1 else f" {self.temperature!r}"
+        model, mode = self.model, f"{self.mode} {len(self.draws)}{calibrated}"
         digest = RunningChecksum()
         digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
         state = {**model.state_dict(), **({} if model.features is None else {"features": model.features})}
@@ -118,15 +120,46 @@ class TrainedModel:
             progress(done / len(nodes))
         return np.concatenate(found)
 
-    def predict_indices(self, nodes: Ints, batch_size: int | None = None) -> Prediction:
-        """Predict the classes of nodes given by index, with their probabilities."""
-        multi_label, found = self.dataset.node_targets.multi_label, [np.empty((0, len(self.names)), np.float32)]
+    def predict_indices(self, nodes: Ints, batch_size: int | None = None, draws: int | None = None) -> Prediction:
+        """Predict the classes of nodes given by index, with their probabilities.
+
+        Args:
+            nodes: Indices.
+            batch_size: Nodes at a time.
+            draws: Neighbourhoods that are drawn for each node; probabilities are their mean, and come with their deviation.
+        """
+        multi_label, size = self.dataset.node_targets.multi_label, len(self.names)
+        numbers = self.draws if draws is None else self.spread_draws(draws)
+        found, spread = [np.empty((0, size), np.float32)], [np.empty((0, size), np.float32)]
+        for logits in self._outputs(nodes, batch_size, numbers):
+            found.append(mean_probabilities(logits, multi_label, self.temperature).float().cpu().numpy())
+            if draws is not None:
+                tempered = probabilities_of(logits / self.temperature, multi_label)
+                spread.append(tempered.std(0).float().cpu().numpy())
+        deviations = None if draws is None else np.concatenate(spread)
+        return Prediction(ids_of(self.graph, nodes), self.names, np.concatenate(found), multi_label, deviations)
+
+    def _outputs(self, nodes: Ints, batch_size: int | None, draws: range) -> Iterator[torch.Tensor]:
+        """Give (R, B, …) of what the head says of each batch of nodes, from each draw."""
         for batch in self.batches(nodes, batch_size):
-            seen = (self.exact.represent(batch, self.mode, draw) for draw in self.draws)
-            logits = torch.stack([self.exact.apply_head(one) for one in seen])
-            chances = logits.sigmoid() if multi_label else logits.softmax(-1)
-            found.append(chances.mean(0).float().cpu().numpy())
-        return Prediction(ids_of(self.graph, nodes), self.names, np.concatenate(found), multi_label)
+            seen = (self.exact.represent(batch, self.mode, draw) for draw in draws)
+            yield torch.stack([self.exact.apply_head(one) for one in seen])
+
+    def spread_draws(self, draws: int) -> range:
+        """Return the numbers of so many draws, to tell how far answers differ between them."""
+        if self.mode != "sample":
+            raise GatasError(
+                f"{draws} draws were asked for, but this predictor looks at {self.mode} neighbours, which are always the same. "
+                "Load the run with mode='sample'."
+            )
+        if draws < 2:
+            raise GatasError(f"draws is {draws}; a spread needs 2 or more.")
+        return range(-1, -1 - draws, -1)
+
+    @property
+    def temperature(self) -> float:
+        """Return what logits are divided by before they become probabilities; 1 where nothing was calibrated."""
+        return float(getattr(self.model, "temperature", 1.0))
 
     @property
     def new_indices(self) -> Ints:
@@ -164,6 +197,21 @@ class TrainedModel:
             raise GatasError(
                 "the model predicts classes of nodes, not links. Ask for classes: predict, or `gatas predict RUN`."
             )
+
+
+def probabilities_of(logits: torch.Tensor, multi_label: bool) -> torch.Tensor:
+    """Return probabilities of logits; of classes that exclude one another they add up to 1."""
+    return logits.sigmoid() if multi_label else logits.softmax(-1)
+
+
+def mean_probabilities(logits: torch.Tensor, multi_label: bool, temperature: float) -> torch.Tensor:
+    """Return the mean over draws of the probabilities of (R, …) logits, at a temperature.
+
+    The mean is tempered, not what it is taken of: so the order of classes stays as it is.
+    """
+    if temperature == 1:
+        return probabilities_of(logits, multi_label).mean(0)
+    return probabilities_of(mean_logits(logits, multi_label) / temperature, multi_label)
 
 
 def batch_size_on(device: str) -> int:

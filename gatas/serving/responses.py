@@ -19,6 +19,9 @@ class NodeClasses(BaseModel):
     id: Id
     labels: list[str] = Field(description="The most probable class; if `multi_label`, every class with a probability above 0.5")
     probabilities: list[float] = Field(description="A probability per class, in the order of `classes`")
+    deviations: list[float] | None = Field(
+        None, description="Standard deviation of each probability over draws, where `draws` was given"
+    )
 
 
 class PredictResponse(BaseModel):
