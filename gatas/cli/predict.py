@@ -12,7 +12,7 @@ from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gatas.inference import LinkPrediction, Prediction, Predictor
+    from gatas.inference import LinkPrediction, NumberPrediction, Prediction, Predictor
 
 SHOWN = 20
 """Rows that are printed where no file is asked for."""
@@ -47,7 +47,7 @@ def predict(
     verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say which classes nodes have; or, of a model of links, how likely given links are, or which are likeliest at a node."""
+    """Say which classes or numbers nodes have; or, of a model of links, how likely given ones are, or which are likeliest."""
     with quick_imports():
         from gatas.inference.columns import read_ids
         from gatas.inference.files import TABLES, check_suffix
@@ -70,8 +70,9 @@ def predict(
     predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
     if not predictor.predicts_links:
         if pairs or source or sources or target or edge_type:
+            what = "numbers" if predictor.predicts_numbers else "classes"
             raise ConfigError(
-                "the model predicts classes of nodes; --pairs, --source, --sources, --target and --type are for links."
+                f"the model predicts {what} of nodes; --pairs, --source, --sources, --target and --type are for links."
             )
         classify(predictor, ids or wanted, out, json, draws)
     elif draws is not None:
@@ -88,8 +89,10 @@ def predict(
 
 
 def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, json: bool, draws: int | None = None) -> None:
-    """Print or write the classes of nodes given by id, or of all."""
+    """Print or write the classes or numbers of nodes given by id, or of all."""
     import numpy as np
+
+    from gatas.inference import NumberPrediction
 
     if out is not None:
         with progress_bar("predictions") as progress:
@@ -102,9 +105,23 @@ def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, js
     if json:
         print_json(found.table().to_pylist())
         return
-    print_classes(found)
+    if isinstance(found, NumberPrediction):
+        print_numbers(found)
+    else:
+        print_classes(found)
     if ids is None and num_nodes > SHOWN:
         stderr.print(f"{SHOWN} of {num_nodes:,} nodes; --out FILE writes them all")
+
+
+def print_numbers(found: "NumberPrediction") -> None:
+    """Print the numbers of nodes, with their deviation over draws where it was asked for."""
+    table = plain_table("id", *(f"{name}#" for name in found.names))
+    for number, name in enumerate(found.ids.to_pylist()):
+        cells = [f"{value:.6g}" for value in found.values[number]]
+        if found.deviations is not None:
+            cells = [f"{cell} ± {own:.2g}" for cell, own in zip(cells, found.deviations[number], strict=True)]
+        table.add_row(str(name), *cells)
+    print_table(f"Numbers of {len(found):,} nodes", table)
 
 
 def print_classes(found: "Prediction") -> None:

@@ -1,4 +1,4 @@
-"""What a predictor returns: `Prediction` for classes of nodes, `LinkPrediction` for links."""
+"""What a predictor returns: `Prediction` for classes of nodes, `NumberPrediction` for numbers, `LinkPrediction` for links."""
 
 from dataclasses import dataclass
 from html import escape
@@ -52,6 +52,35 @@ class Prediction:
     def _repr_html_(self) -> str:
         columns = ["id", "classes" if self.multi_label else "class"]
         return html_table(self.table().select(columns).slice(0, SHOWN), len(self))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NumberPrediction:
+    """Numbers of nodes, in the units that the data has."""
+
+    ids: Any  # a column
+    names: tuple[str, ...]  # of the numbers
+    values: NDArray[np.float64]  # (n, targets)
+    deviations: NDArray[np.float64] | None = None  # (n, targets); over draws, where a spread was asked for
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def table(self) -> Any:
+        """Return an Arrow table with the column `id` and one for each number.
+
+        Where a spread over draws was asked for, `sd(…)` is its standard deviation.
+        """
+        numbers = {name: pa.array(column) for name, column in zip(self.names, self.values.T, strict=True)}
+        return pa.table({"id": self.ids, **numbers, **_deviation_columns(self.names, self.deviations)})
+
+    def __repr__(self) -> str:
+        rows = zip(self.ids[:3].to_pylist(), self.values[:3].tolist(), strict=True)
+        few = ", ".join(f"{cut_short(repr(one))}: {', '.join(f'{value:.4g}' for value in row)}" for one, row in rows)
+        return f"NumberPrediction({len(self):,} nodes, {', '.join(self.names)}; {few}{' …' if len(self) > 3 else ''})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table().slice(0, SHOWN), len(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ from gatas.inference.ids import ids_of, indices_of, types_of
 from gatas.inference.link_ends import LinkEnds
 from gatas.inference.links import rank_ends, score_pairs, share_of
 from gatas.inference.new_nodes import EmbeddingRule, NewNodeSettings, extended
-from gatas.inference.prediction import LinkPrediction, Prediction, cut_short
+from gatas.inference.prediction import LinkPrediction, NumberPrediction, Prediction, cut_short
 from gatas.inference.ranking import evaluate_ranking
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
@@ -131,18 +131,18 @@ class Predictor(TrainedModel):
         """Return (N, K·F'') representations of all nodes, in node order."""
         return self.embed_indices(np.arange(self.graph.num_nodes), progress=progress)
 
-    def predict(self, ids: Any, *, batch_size: int | None = None, draws: int | None = None) -> Prediction:
-        """Predict the classes of nodes given by id, with their probabilities.
+    def predict(self, ids: Any, *, batch_size: int | None = None, draws: int | None = None) -> Prediction | NumberPrediction:
+        """Predict the classes of nodes given by id, with their probabilities; or their numbers, in the units of the data.
 
         Args:
             ids: A list, an array, a column, or a single id.
             batch_size: Nodes at a time; changes memory and speed, not the answers.
-            draws: How often neighbours are drawn, to see how far answers depend on it: probabilities are then the mean over
-                these draws, and `deviations` their standard deviation.
+            draws: How often neighbours are drawn, to see how far answers depend on it: they are then the mean over these
+                draws, and `deviations` their standard deviation.
 
         >>> predictor.predict([42], draws=20).deviations
         """
-        self.check_classifies()
+        self.check_predicts_nodes()
         return self.predict_indices(indices_of(self.graph, ids), batch_size, draws)
 
     def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
@@ -333,5 +333,5 @@ class Predictor(TrainedModel):
         """Write what is predicted of all nodes, or of some, as Parquet, CSV or JSON, a batch at a time; return their number."""
         from gatas.inference.files import write_predictions
 
-        self.check_classifies()
+        self.check_predicts_nodes()
         return write_predictions(self, Path(path), ids, draws, progress)

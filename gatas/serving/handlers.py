@@ -8,7 +8,7 @@ import torch
 from pydantic_core import to_json
 
 from gatas.graph.inputs import Ints
-from gatas.inference import LinkExplanation, Prediction
+from gatas.inference import LinkExplanation, NumberPrediction, Prediction
 from gatas.serving.errors import ApiError, unprocessable
 from gatas.serving.loaded_model import LoadedModel
 from gatas.serving.requests import (
@@ -111,22 +111,27 @@ def _embed(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -
 def _predict(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
     nodes, places = _distinct_nodes(group)
     found = group[0].predictor.predict_indices(nodes, draws=group[0].request.draws)
-    about, answers = {"classes": list(found.names), "multi_label": found.multi_label}, _node_classes(found)
-    bodies = []
+    about: Body = {"numbers": list(found.names)}
+    if isinstance(found, Prediction):
+        about = {"classes": list(found.names), "multi_label": found.multi_label}
+    answers, bodies = _node_answers(found), []
     for one, own in zip(group, places, strict=True):
         rows = zip(one.ids, own.tolist(), strict=True)
         bodies.append({**about, "predictions": [{"id": node_id, **answers[row]} for node_id, row in rows]})
     return bodies
 
 
-def _node_classes(found: Prediction) -> list[Body]:
-    """Return the classes of each node, with deviations where these were asked for."""
-    bodies = []
-    for number, label in enumerate(found.labels):
-        labels = label if isinstance(label, list) else [label]
-        bodies.append({"labels": labels, "probabilities": found.probabilities[number].tolist()})
-        if found.deviations is not None:
-            bodies[-1]["deviations"] = found.deviations[number].tolist()
+def _node_answers(found: Prediction | NumberPrediction) -> list[Body]:
+    """Return the classes or the numbers of each node, with deviations where these were asked for."""
+    bodies: list[Body]
+    if isinstance(found, Prediction):
+        labels = [label if isinstance(label, list) else [label] for label in found.labels]
+        rows = zip(labels, found.probabilities.tolist(), strict=True)
+        bodies = [{"labels": own, "probabilities": probabilities} for own, probabilities in rows]
+    else:
+        bodies = [{"values": values} for values in found.values.tolist()]
+    if found.deviations is not None:
+        bodies = [{**body, "deviations": own} for body, own in zip(bodies, found.deviations.tolist(), strict=True)]
     return bodies
 
 
@@ -165,7 +170,7 @@ def _explain(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted)
         return [{"classes": list(predictor.names), **found.to_dict(request.top)}]
     prediction = None
     if not predictor.predicts_links:
-        prediction = {"id": ids[0], **_node_classes(predictor.predict_indices(one.nodes))[0]}
+        prediction = {"id": ids[0], **_node_answers(predictor.predict_indices(one.nodes))[0]}
     return [{"classes": list(predictor.names), "prediction": prediction, "other": None, **found.to_dict(request.top)}]
 
 
