@@ -3,7 +3,7 @@
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 import torch
@@ -28,10 +28,12 @@ from gatas.tasks.link_paths import walks_both_ways
 from gatas.transitions import Nearby, Transitions
 
 if TYPE_CHECKING:
+    from gatas.inference.embedding_map import EmbeddingMap
     from gatas.inference.explanation import Explanation
     from gatas.inference.link_explanation import LinkExplanation
     from gatas.inference.strongest_paths import StrongPath
 
+MapMethod = Literal["auto", "t-sne", "umap"]
 Id = int | str
 Link = tuple[Id, str, Id]
 
@@ -318,6 +320,24 @@ class Predictor(TrainedModel):
     def new_ids(self) -> list[Any]:
         """Return the ids of new nodes."""
         return list(ids_of(self.graph, self.new_indices).to_pylist())
+
+    def map_embeddings(
+        self, ids: Any = None, *, method: MapMethod = "auto", seed: int = 0, progress: ProgressCallback = silent
+    ) -> "EmbeddingMap":
+        """Place nodes in a plane, near one another where they are represented alike; of more than 5,000, some.
+
+        Args:
+            ids: Nodes; all if left out.
+            method: `"t-sne"`, `"umap"` (pip install umap-learn), or `"auto"` for UMAP where it is installed.
+            seed: What is drawn is a function of it.
+            progress: Told how many of the nodes are represented, from 0 to 1.
+
+        >>> predictor.map_embeddings().write(Path("map.png"))
+        """
+        from gatas.inference.embedding_map import embedding_map
+
+        nodes = None if ids is None else indices_of(self.graph, ids)
+        return embedding_map(self, nodes, method=method, seed=seed, progress=progress)
 
     def write_embeddings(
         self, path: str | Path, ids: Any = None, *, batch_size: int | None = None, progress: ProgressCallback = silent
