@@ -257,11 +257,13 @@ class NodeTableData(TableData):
     @property
     def node_columns(self) -> ColumnMap:
         label = {} if self.label is not None and len(self.label) != 1 else {"label": self.label[0] if self.label else None}
+        if self.task == NODE_REGRESSION:
+            label = {}  # read as it is: names of classes are text, also where they look like numbers
         return {**super().node_columns, "split": self.split, **label}
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        return self.label or ()
+        return self.label or (("label",) if self.task == NODE_REGRESSION else ())
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:

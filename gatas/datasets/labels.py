@@ -44,10 +44,10 @@ def read_targets(table: Table, config: NodeTableData) -> Labels:
 
 def read_numbers(table: Table, columns: tuple[str, ...] | None) -> Labels:
     """Read one or several columns of numbers; gaps are numbers that are not known."""
-    if not (columns or "label" in table.columns):
+    if not (columns or "label" in table.columns or "label" in table.others):
         raise GraphError(f"{table.path} has no column 'label'; its columns are {_listed(table)}. Name those that hold the "
                          "numbers to predict by data.label.")  # fmt: skip
-    names = columns or (table.column_names["label"],)
+    names = columns or (table.column_names.get("label", "label"),)
     found = [as_numbers(table, name, joined(find_column(table, name, "data.label")), "number") for name in names]
     values: NDArray[np.float64] = np.stack(found, axis=1)
     for name, own in zip(names, found, strict=True):

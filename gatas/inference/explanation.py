@@ -130,9 +130,7 @@ class Explanation:
     def rows(self, top: int | None = None) -> list[dict[str, Any]]:
         """Return rows as data, the first `top` or all."""
         columns = {"probability": self.probability, "attention": self.attention, "share": self.share, "effect": self.effect,
-                   "probability_without": self.probability_without}  # fmt: skip
-        if isinstance(self.answer, NumberAnswer):
-            columns["value_without"] = self.value_without
+                   "probability_without": self.probability_without, "value_without": self.value_without}  # fmt: skip
         return [
             {
                 "neighbour": self.neighbour[k],

@@ -130,9 +130,8 @@ def _node_answers(found: Prediction | NumberPrediction) -> list[Body]:
         bodies = [{"labels": own, "probabilities": probabilities} for own, probabilities in rows]
     else:
         bodies = [{"values": values} for values in found.values.tolist()]
-    if found.deviations is not None:
-        bodies = [{**body, "deviations": own} for body, own in zip(bodies, found.deviations.tolist(), strict=True)]
-    return bodies
+    deviations = [None] * len(bodies) if found.deviations is None else found.deviations.tolist()
+    return [{**body, "deviations": own} for body, own in zip(bodies, deviations, strict=True)]
 
 
 def _links(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:

@@ -20,7 +20,7 @@ class NodeClasses(BaseModel):
     labels: list[str] = Field(description="The most probable class; if `multi_label`, every class with a probability above 0.5")
     probabilities: list[float] = Field(description="A probability per class, in the order of `classes`")
     deviations: list[float] | None = Field(
-        None, description="Standard deviation of each probability over draws, where `draws` was given"
+        description="Standard deviation of each probability over draws, where `draws` was given; else null"
     )
 
 
@@ -28,7 +28,7 @@ class NodeNumbers(BaseModel):
     id: Id
     values: list[float] = Field(description="A number per target, in the order of `numbers` and in the units of the data")
     deviations: list[float] | None = Field(
-        None, description="Standard deviation of each number over draws, where `draws` was given"
+        description="Standard deviation of each number over draws, where `draws` was given; else null"
     )
 
 
@@ -113,7 +113,7 @@ class Contribution(BaseModel):
     share: float = Field(description="Share of the output of the heads; sums to 1 over all rows, and may be negative")
     effect: float | None = Field(description="Log-odds that the answer loses without the row, or what a number loses")
     probability_without: float | None = Field(description="Probability of the answer without the row; null for a number")
-    value_without: float | None = Field(None, description="The number without the row, where a number is explained")
+    value_without: float | None = Field(description="The number without the row; null where no number is explained")
     attention_by_head: list[float]
 
 

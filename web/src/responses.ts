@@ -54,7 +54,7 @@ export interface Contribution {
   share: number;
   effect: number | null;
   probability_without: number | null;
-  value_without?: number;
+  value_without: number | null;
 }
 
 /** A class or a type of link with its probability, or a number with its value. */

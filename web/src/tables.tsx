@@ -95,8 +95,8 @@ export function Swatch({ colour }: { colour: string }) {
 /** A row in words, for pointing and for touching. */
 export function RowSummary({ row, answer }: { row: Contribution | null; answer: NodeExplanation["answer"] }) {
   if (!row) return <p class="told note">Point at a line, or move through the table, to read a row.</p>;
-  const left = row.value_without !== undefined ? asNumber(row.value_without) : row.probability_without !== null ? asPercent(row.probability_without) : null;
-  const without = answer && left !== null ? `; without it, ${row.value_without === undefined ? "the probability of " : ""}“${answer.name}” is ${left}` : "";
+  const left = row.value_without !== null ? asNumber(row.value_without) : row.probability_without !== null ? asPercent(row.probability_without) : null;
+  const without = answer && left !== null ? `; without it, ${row.value_without === null ? "the probability of " : ""}“${answer.name}” is ${left}` : "";
   return (
     <p class="told">
       <strong>{row.step === 0 ? "itself" : row.neighbour}</strong>

@@ -149,7 +149,7 @@ def read_known(nodes: NodeFiles, config: NodeTableData) -> Known:
     if "node_type" in table.columns:
         node_types = NodeTypes(*codes_of(table, "node_type"))
     graph_id = codes_of(table, "graph")[0] if "graph" in table.columns else None
-    if config.label is None and "label" not in table.columns:
+    if config.label is None and "label" not in (*table.columns, *table.others):
         return Known(node_types, None, {}, graph_id)
     labels = read_targets(table, config)
     return Known(node_types, labels, node_splits(config, table, labels), graph_id)
