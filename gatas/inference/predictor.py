@@ -19,7 +19,7 @@ from gatas.inference.ids import ids_of, indices_of, types_of
 from gatas.inference.link_ends import LinkEnds
 from gatas.inference.links import rank_ends, score_pairs, share_of
 from gatas.inference.new_nodes import EmbeddingRule, NewNodeSettings, extended
-from gatas.inference.prediction import LinkPrediction, NumberPrediction, Prediction, cut_short
+from gatas.inference.prediction import LinkPrediction, cut_short
 from gatas.inference.ranking import evaluate_ranking
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
@@ -133,8 +133,8 @@ class Predictor(TrainedModel):
         """Return (N, K·F'') representations of all nodes, in node order."""
         return self.embed_indices(np.arange(self.graph.num_nodes), progress=progress)
 
-    def predict(self, ids: Any, *, batch_size: int | None = None, draws: int | None = None) -> Prediction | NumberPrediction:
-        """Predict the classes of nodes given by id, with their probabilities; or their numbers, in the units of the data.
+    def predict(self, ids: Any, *, batch_size: int | None = None, draws: int | None = None) -> Any:
+        """Predict the classes of nodes given by id, a `Prediction`; or their numbers, a `NumberPrediction`.
 
         Args:
             ids: A list, an array, a column, or a single id.

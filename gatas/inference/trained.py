@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -124,10 +125,8 @@ class TrainedModel:
             progress(done / len(nodes))
         return np.concatenate(found)
 
-    def predict_indices(
-        self, nodes: Ints, batch_size: int | None = None, draws: int | None = None
-    ) -> Prediction | NumberPrediction:
-        """Predict the classes or the numbers of nodes given by index.
+    def predict_indices(self, nodes: Ints, batch_size: int | None = None, draws: int | None = None) -> Any:
+        """Predict the classes of nodes given by index, a `Prediction`; or their numbers, a `NumberPrediction`.
 
         Args:
             nodes: Indices.

@@ -1,5 +1,7 @@
 """Numbers to predict from tables, stores, PyG and NetworkX."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -65,7 +67,7 @@ def test_a_store_keeps_numbers(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*not used")
 def test_an_ingested_store_is_that_of_a_data_set(tables, tmp_path):
-    settings = {"task": "node regression", "label": ["price", "rooms"], "features": ["size"]}
+    settings: dict[str, Any] = {"task": "node regression", "label": ["price", "rooms"], "features": ["size"]}
     ingest(*tables, out=tmp_path / "store", **settings)
     stored, read = Dataset.open(tmp_path / "store"), read_dataset(*tables, **settings)
     assert np.array_equal(stored.number_targets.values, read.number_targets.values, equal_nan=True)
@@ -103,4 +105,4 @@ def test_an_attribute_of_networkx_is_a_target():
 
 def test_init_takes_a_column_of_numbers_for_the_target(tables):
     tables[1].write_text(NODES.replace("price", "y", 1).replace("label", "other", 1))
-    assert guess_settings(*tables, {"task": "node regression"})["label"] == "y"
+    assert guess_settings(tables[0], tables[1], {"task": "node regression"})["label"] == "y"

@@ -30,6 +30,7 @@ def test_scores_by_class_are_scikit_learns(multi_label):
 def test_confusions_are_scikit_learns():
     logits, labels = answers(False)
     found = ClassDetails.of(NAMES, logits, labels)
+    assert found.confusion is not None
     assert np.array_equal(found.confusion, confusion_matrix(labels, logits.argmax(1), labels=range(4)))
 
 

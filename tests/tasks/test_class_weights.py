@@ -11,7 +11,8 @@ from gatas.datasets import NodeTargets
 from gatas.errors import ConfigError
 from gatas.tasks import NodeTask
 from gatas.tasks.class_weights import weights_of_classes
-from gatas.training.config import TrainingConfig, checked
+from gatas.tasks.config import checked
+from gatas.training.config import TrainingConfig
 from tests.tasks.toys import camps, labelled_graphs
 
 LABELS = np.array([0, 0, 0, 0, 0, 1, 1, 2, -1])
@@ -20,19 +21,21 @@ TARGETS = NodeTargets(LABELS, ("many", "some", "one"), {"train": np.arange(8)})
 
 def test_balanced_weights_are_scikit_learns():
     expected = compute_class_weight("balanced", classes=np.arange(3), y=LABELS[:8])
-    assert weights_of_classes(TARGETS, "balanced").tolist() == approx(expected.tolist())
+    weights = weights_of_classes(TARGETS, "balanced")
+    assert weights is not None and weights.tolist() == approx(expected.tolist())
 
 
 def test_named_weights_have_a_mean_of_one_over_training_nodes():
     weights = weights_of_classes(TARGETS, {"one": 4.0})
-    assert weights[LABELS[:8]].mean().item() == approx(1)
+    assert weights is not None and weights[LABELS[:8]].mean().item() == approx(1)
     assert (weights / weights[0]).tolist() == approx([1, 1, 4])
 
 
 def test_balanced_labels_weigh_as_much_as_their_absence():
     labels = np.array([[1, 1], [0, 1], [0, 1], [0, 0]])
     targets = NodeTargets(labels, ("rare", "usual"), {"train": np.arange(4)})
-    assert weights_of_classes(targets, "balanced").tolist() == approx([3, 1 / 3])
+    weights = weights_of_classes(targets, "balanced")
+    assert weights is not None and weights.tolist() == approx([3, 1 / 3])
 
 
 def test_a_class_that_is_not_there_is_refused():
@@ -47,7 +50,7 @@ def test_wrong_weights_are_refused(wrong):
 
 
 def test_names_that_yaml_takes_for_numbers_are_names():
-    assert TrainingConfig(class_weights={3: 2}).class_weights == {"3": 2.0}  # type: ignore[dict-item]
+    assert TrainingConfig(class_weights={3: 2}).class_weights == {"3": 2.0}
 
 
 def batch(num_classes):
@@ -59,6 +62,7 @@ def test_the_loss_is_torchs_with_weights_and_smoothed_labels():
     dataset = camps()
     logits, target, weight = batch(2)
     task = NodeTask(dataset, 5, class_weights={"odd": 3}, label_smoothing=0.1)
+    assert task.class_weights is not None
     labels = torch.tensor(dataset.node_targets.labels)[target[:3]]
     each = F.cross_entropy(logits[:3], labels, label_smoothing=0.1, reduction="none")
     expected = (each * task.class_weights[labels]).mean()

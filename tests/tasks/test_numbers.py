@@ -1,5 +1,7 @@
 """Node regression: metrics beside scikit-learn's, losses beside torch's, and answers in the units of the data."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,7 @@ from gatas.training.evaluation import evaluate
 from gatas.training.loop import make_task
 from tests.tasks.toys import SMALL, camps, classifier, heights, regressor
 
-QUICK = {"epochs": 4, "batch_size": 7, "learning_rate": 0.02, "device": "cpu"}
+QUICK: dict[str, Any] = {"epochs": 4, "batch_size": 7, "learning_rate": 0.02, "device": "cpu"}
 
 
 def numbers(seed=0, gaps=True):
@@ -152,7 +154,7 @@ def test_seeds_side_by_side_are_as_alone():
 
 
 def test_a_single_number_needs_no_name_and_no_matrix():
-    targets = NumberTargets(np.arange(4), (), {"train": [0, 1]})
+    targets = NumberTargets(np.arange(4.0), (), {"train": np.array([0, 1])})
     assert targets.names == ("target",) and targets.values.shape == (4, 1) and targets.task == "node regression"
 
 
@@ -166,7 +168,7 @@ def test_a_single_number_needs_no_name_and_no_matrix():
 )
 def test_wrong_numbers_are_refused(values, message):
     with pytest.raises(GraphError) as error:
-        NumberTargets(np.array(values), (), {"train": [0]})
+        NumberTargets(np.array(values), (), {"train": np.array([0])})
     assert message in str(error.value)
 
 
