@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from gatas.datasets import Dataset, LinkTargets, NodeTable, NodeTargets, Pairs, load_dataset, read_dataset
+    from gatas.datasets import (
+        Dataset,
+        LinkTargets,
+        NodeTable,
+        NodeTargets,
+        NumberTargets,
+        Pairs,
+        load_dataset,
+        read_dataset,
+    )
     from gatas.datasets.pyg import to_pyg
     from gatas.errors import (
         ConfigError,
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     from gatas.inference.classifier import GatasClassifier
     from gatas.nn import Encoder
     from gatas.sampling import Neighbourhood, NeighbourSampler
-    from gatas.tasks import LinkPredictor, NodeClassifier
+    from gatas.tasks import LinkPredictor, NodeClassifier, NodeRegressor
     from gatas.training import Config, load_config
     from gatas.transitions import OnDemand, Transitions
     from gatas.tuning import tune
@@ -48,8 +57,10 @@ _HOMES = {
     "NeighbourSampler": "gatas.sampling",
     "Neighbourhood": "gatas.sampling",
     "NodeClassifier": "gatas.tasks",
+    "NodeRegressor": "gatas.tasks",
     "NodeTable": "gatas.datasets",
     "NodeTargets": "gatas.datasets",
+    "NumberTargets": "gatas.datasets",
     "OnDemand": "gatas.transitions",
     "Pairs": "gatas.datasets",
     "Predictor": "gatas.inference",
@@ -87,8 +98,10 @@ __all__ = [
     "NeighbourSampler",
     "Neighbourhood",
     "NodeClassifier",
+    "NodeRegressor",
     "NodeTable",
     "NodeTargets",
+    "NumberTargets",
     "OnDemand",
     "Pairs",
     "Predictor",

@@ -67,10 +67,11 @@ def trained(dataset: "Dataset", out: Path, about: str) -> "Run":
 
 def explain_digit(run: "Run", out: Path) -> None:
     """Show the neighbours that one test image's class rests on."""
+    from gatas.inference import Answer
     from gatas.inference.picture import save_pictures
 
     found = run.predictor.explain(NODE, mode="all")
-    assert found.answer is not None
+    assert isinstance(found.answer, Answer)
     table = plain_table("neighbour", "typed path", "attention#", "effect#")
     for row in found.rows(5):
         neighbour = image(run.dataset, run.dataset.graph.index_of(row["neighbour"]))

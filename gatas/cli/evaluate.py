@@ -6,7 +6,7 @@ from typing import Any, Literal
 import typer
 
 from gatas.cli.importing import quick_imports
-from gatas.cli.metrics import print_metrics, print_ranking
+from gatas.cli.metrics import print_details, print_metrics, print_ranking
 from gatas.cli.output import print_json, progress_bar
 from gatas.cli.verify import VerifyOption, verified
 
@@ -39,6 +39,7 @@ def evaluate(
         print_ranking(f"{run}, {split} data, filtered ranking", measured)
     else:
         print_metrics(f"{run}, {split} data", measured)
+        print_details(measured)
 
 
 def classified(folder: Path, split: str, device: str, mode: Neighbours, draws: int | None) -> dict[str, Any]:

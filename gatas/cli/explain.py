@@ -29,6 +29,8 @@ FEW = 3
 """Rows that are named for speaking most for an answer, and most against it."""
 COLUMNS = """P: what a row is drawn by. attention: α, mean over heads. share: of what the heads put out.
 effect: log-odds the answer would lose without the row; below 0 it speaks against the answer."""
+NUMBER_COLUMNS = """P: what a row is drawn by. attention: α, mean over heads. share: of what the heads put out.
+effect: what the number would lose without the row, in its units; below 0 the row lowers it."""
 
 
 def explain(
@@ -38,7 +40,9 @@ def explain(
     edge_type: str | None = typer.Option(
         None, "--type", metavar="TYPE", help="A type of link instead: the typed paths that speak most for such links."
     ),
-    answer: str | None = typer.Option(None, "--answer", help="Explain this class instead of the likeliest."),
+    answer: str | None = typer.Option(
+        None, "--answer", help="Explain this class instead of the likeliest, or this number instead of the first."
+    ),
     top: int = typer.Option(10, "--top", min=1, help="Rows that the table shows; the picture has twice as many, up to 40."),
     mode: Literal["sample", "top", "all"] | None = typer.Option(
         None, "--mode", help="Neighbours: drawn, likeliest, all; as in the run's evaluation if not given."
@@ -89,14 +93,14 @@ def print_explanation(explanation: "Explanation", top: int) -> None:
     stdout.print()
     for end in explanation.ends:
         print_end(end, top)
-    stdout.print(COLUMNS, style="dim", soft_wrap=True)
+    stdout.print(COLUMNS if effect_form(explanation) == "+.3f" else NUMBER_COLUMNS, style="dim", soft_wrap=True)
 
 
 def print_end(end: "Explanation", top: int) -> None:
     """Print one node's rows, and what they amount to."""
     print_table(f"{end.target} looks most at", row_table(end, top))
-    print_table("By typed path", part_table("typed path", end.paths[:top], len(end.paths) - top))
-    print_table("By depth", part_table("depth", end.depths, 0, end.depth_coefficients.tolist()))
+    print_table("By typed path", part_table("typed path", end.paths[:top], len(end.paths) - top, form=effect_form(end)))
+    print_table("By depth", part_table("depth", end.depths, 0, end.depth_coefficients.tolist(), effect_form(end)))
     if end.effect is not None:
         stdout.print(f"Most for it: {strongest(end, 1)}", soft_wrap=True)
         stdout.print(f"Most against it: {strongest(end, -1)}", soft_wrap=True)
@@ -108,24 +112,33 @@ def print_end(end: "Explanation", top: int) -> None:
     stdout.print()
 
 
+def effect_form(end: "Explanation") -> str:
+    """Return how effects are written: log-odds alike, numbers by their leading digits, whatever their units."""
+    from gatas.inference import NumberAnswer
+
+    return "+.4g" if isinstance(end.answer, NumberAnswer) else "+.3f"
+
+
 def row_table(end: "Explanation", top: int) -> "Table":
     """Tabulate the rows most attended to, and the sum of the others."""
     table = plain_table("neighbour", "typed path", "P#", "attention#", "share#", "effect#")
     for row in end.rows(top):
         shares = (f"{row[name]:.1%}" for name in ("probability", "attention", "share"))
-        table.add_row(str(row["neighbour"]), row["path"], *shares, signed(row["effect"]))
+        table.add_row(str(row["neighbour"]), row["path"], *shares, signed(row["effect"], effect_form(end)))
     if len(end) > top:
         rest = (f"{column[top:].sum():.1%}" for column in (end.probability, end.attention, end.share))
         table.add_row(f"… {len(end) - top:,} more", "", *rest, "")
     return table
 
 
-def part_table(what: str, parts: Sequence["ExplanationPart"], hidden: int, depth: Sequence[float] = ()) -> "Table":
+def part_table(
+    what: str, parts: Sequence["ExplanationPart"], hidden: int, depth: Sequence[float] = (), form: str = "+.3f"
+) -> "Table":
     """Tabulate sums over rows with a path or a depth in common; q beside depths."""
     table = plain_table(what, "rows#", *(["q#"] if depth else []), "P#", "attention#", "share#", "effect#")
     for k, part in enumerate(parts):
         shares = [*depth[k : k + 1], part.probability, part.attention, part.share]
-        table.add_row(part.name, f"{part.num_rows:,}", *(f"{share:.1%}" for share in shares), signed(part.effect))
+        table.add_row(part.name, f"{part.num_rows:,}", *(f"{share:.1%}" for share in shares), signed(part.effect, form))
     if hidden > 0:
         table.add_row(f"… {hidden:,} more")
     return table
@@ -135,5 +148,9 @@ def strongest(end: "Explanation", sign: int) -> str:
     """Return `56 (alike) +0.120, 90 (alike⁻¹) +0.040`."""
     assert end.effect is not None
     order = (-sign * end.effect).argsort(kind="stable")[:FEW].tolist()
-    rows = [f"{end.neighbour[k]} ({end.path[k]}) {signed(end.effect[k])}" for k in order if sign * end.effect[k] > 0]
+    rows = [
+        f"{end.neighbour[k]} ({end.path[k]}) {signed(end.effect[k], effect_form(end))}"
+        for k in order
+        if sign * end.effect[k] > 0
+    ]
     return ", ".join(rows) or "nothing"

@@ -21,12 +21,14 @@ EDGES = {
     "weight": "Column: its weight (- for none)",
 }
 NODES = {"id": "Column of the node table: the id", "node_type": "Column: its type (- for none)"}
-TASKS = {"c": "node classification", "l": "link prediction"}
+TASKS = {"c": "node classification", "r": "node regression", "l": "link prediction"}
+OF_NODES = {
+    "model": ("num_steps", "sample_size", "num_heads", "dropout"),
+    "training": ("epochs", "patience", "batch_size", "learning_rate", "monitor"),
+}
 SHOWN = {
-    "node classification": {
-        "model": ("num_steps", "sample_size", "num_heads", "dropout"),
-        "training": ("epochs", "patience", "batch_size", "learning_rate", "monitor"),
-    },
+    "node classification": OF_NODES,
+    "node regression": OF_NODES,
     "link prediction": {
         "model": ("link_score", "num_steps", "max_degree", "vector_size"),
         "training": ("epochs", "patience", "batch_size", "learning_rate", "n3", "monitor"),
@@ -81,11 +83,12 @@ def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
     questions = {**EDGES, **(NODES if nodes is not None else {})}
     data |= {key: _answer(question, getattr(found, key)) for key, question in questions.items() if key not in data}
     if "task" not in data:
-        default = "c" if found.task == "node classification" else "l"
-        answer = _answer("Predict classes of nodes (c) or links (l)", default) or default
+        default = next(key for key, task in TASKS.items() if task == found.task)
+        answer = _answer("Predict classes of nodes (c), numbers of nodes (r) or links (l)", default) or default
         data["task"] = TASKS.get(answer.lower()[:1], answer)
-    if data["task"] == "node classification" and "label" not in data:
-        data["label"] = _answer("Column of the node table: the class", next(iter(found.label_columns), None))
+    if data["task"] != "link prediction" and "label" not in data:
+        what = "number" if data["task"] == "node regression" else "class"
+        data["label"] = _answer(f"Column of the node table: the {what}", next(iter(found.label_columns), None))
     if data["task"] == "link prediction" and "link_types" not in data and data["edge_type"] is not None:
         answer = _answer("Edge types to predict, with commas between (- for all)", None)
         data["link_types"] = None if answer is None else [name.strip() for name in answer.split(",")]

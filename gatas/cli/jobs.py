@@ -124,10 +124,10 @@ def answer_all(
     batch_size: int | None = None,
 ) -> dict[str, Any]:
     """Write what a run's predictor says of all nodes."""
-    from gatas.scale.answers import AnswersTask, check_classifies
+    from gatas.scale.answers import AnswersTask, check_predicts_nodes
 
     if asked == "predictions":
-        check_classifies(run)
+        check_predicts_nodes(run)
     folder = job_folder(job, out)
     task = AnswersTask(asked, str(run.resolve()), batch_size, device)
     return do_job(task, folder, out, engine, parts, keep=job is not None, overwrite=True)

@@ -5,10 +5,19 @@ from typing import Any
 
 from gatas.cli.output import plain_table, print_table, stderr
 
-NAMES = {"roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "f1": "F1", "micro_f1": "micro-F1", "macro_f1": "macro-F1"}
+NAMES = {
+    "roc_auc": "ROC-AUC",
+    "pr_auc": "PR-AUC",
+    "f1": "F1",
+    "micro_f1": "micro-F1",
+    "macro_f1": "macro-F1",
+    "mae": "MAE",
+    "rmse": "RMSE",
+    "r2": "R²",
+}
 RANKING = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
 SHOWN = 15
-"""Types of link whose ranking is printed: the most frequent ones."""
+"""Types of link, or classes, that are printed one by one: the most frequent ones."""
 
 
 def print_metrics(title: str, measured: list[dict[str, Any]]) -> None:
@@ -23,6 +32,32 @@ def print_metrics(title: str, measured: list[dict[str, Any]]) -> None:
     types = measured[0].get("by_type", {})
     if len(types) > 1:
         print_table("By type of link", _by_type([own["by_type"] for own in measured]))
+
+
+def print_details(measured: list[dict[str, Any]]) -> None:
+    """Print the scores of the most frequent classes, and how far probabilities can be believed; `measured` is as above."""
+    targets = measured[0].get("by_target", {})
+    if len(targets) > 1:
+        table = plain_table("number", "nodes#", "MAE#", "RMSE#", "R²#")
+        for name, of_target in targets.items():
+            numbers = (spread([own["by_target"][name][score] for own in measured]) for score in ("mae", "rmse", "r2"))
+            table.add_row(name, f"{of_target['support']:,}", *numbers)
+        print_table("By number", table)
+    if "by_class" in measured[0]:
+        classes = sorted(measured[0]["by_class"].items(), key=lambda of: -of[1]["support"])
+        table = plain_table("class", "nodes#", "precision#", "recall#", "F1#")
+        for name, of_class in classes[:SHOWN]:
+            numbers = (spread([own["by_class"][name][score] for own in measured]) for score in ("precision", "recall", "f1"))
+            table.add_row(name, f"{of_class['support']:,}", *numbers)
+        print_table("By class", table)
+        if len(classes) > SHOWN:
+            stderr.print(f"the {SHOWN} most frequent of {len(classes)} classes, {len(classes) - SHOWN} more with --json")
+    if "calibration" in measured[0]:
+        table = plain_table("probabilities", "log loss#", "expected calibration error#")
+        for name in ("before", "after"):
+            numbers = (spread([own["calibration"][f"{what}_{name}"] for own in measured]) for what in ("loss", "error"))
+            table.add_row(f"{name} calibration", *numbers)
+        print_table("Calibration", table)
 
 
 def _by_type(measured: list[dict[str, Any]]) -> Any:

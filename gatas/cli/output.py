@@ -31,9 +31,9 @@ def plain_table(*columns: str) -> "Table":
     return table
 
 
-def signed(value: float | None) -> str:
+def signed(value: float | None, form: str = "+.3f") -> str:
     """Write a number with its sign; nothing where there is none."""
-    return "" if value is None else f"{value + 0.0:+.3f}"
+    return "" if value is None else f"{value + 0.0:{form}}"
 
 
 def print_table(title: str, table: "Table") -> None:

@@ -12,7 +12,7 @@ from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gatas.inference import LinkPrediction, Prediction, Predictor
+    from gatas.inference import LinkPrediction, NumberPrediction, Prediction, Predictor
 
 SHOWN = 20
 """Rows that are printed where no file is asked for."""
@@ -31,6 +31,9 @@ def predict(
     target: list[str] = typer.Option([], "--target", metavar="ID", help="Find the likeliest links to this node; repeatable."),
     edge_type: str | None = typer.Option(None, "--type", help="Type of the links, where there are several."),
     top: int = typer.Option(10, "--top", min=1, help="How many links for each node; known ones are left out."),
+    draws: int | None = typer.Option(
+        None, "--draws", min=2, help="Draw neighbours so often: means over draws, and their standard deviation."
+    ),
     new_nodes: Path | None = runs.NewNodesOption,
     new_edges: Path | None = runs.NewEdgesOption,
     new_embeddings: runs.EmbeddingChoice = runs.NewEmbeddingsOption,
@@ -44,7 +47,7 @@ def predict(
     verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say which classes nodes have; or, of a model of links, how likely given links are, or which are likeliest at a node."""
+    """Say which classes or numbers nodes have; or, of a model of links, how likely given ones are, or which are likeliest."""
     with quick_imports():
         from gatas.inference.columns import read_ids
         from gatas.inference.files import TABLES, check_suffix
@@ -59,7 +62,7 @@ def predict(
     chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
         asked: dict[str, Any] = {"ids": ids, "nodes": nodes, "pairs": pairs, "source": source, "sources": sources}
-        runs.refuse_with_engine(**asked, target=target, new_nodes=new_nodes, new_edges=new_edges)
+        runs.refuse_with_engine(**asked, target=target, draws=draws, new_nodes=new_nodes, new_edges=new_edges)
         if out is None:
             raise ConfigError("--engine writes the classes of all nodes: say into which file, by --out.")
         report(out, jobs.answer_all("predictions", run, out, chosen, parts, job, device)["nodes"], json)
@@ -67,10 +70,13 @@ def predict(
     predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
     if not predictor.predicts_links:
         if pairs or source or sources or target or edge_type:
+            what = "numbers" if predictor.predicts_numbers else "classes"
             raise ConfigError(
-                "the model predicts classes of nodes; --pairs, --source, --sources, --target and --type are for links."
+                f"the model predicts {what} of nodes; --pairs, --source, --sources, --target and --type are for links."
             )
-        classify(predictor, ids or wanted, out, json)
+        classify(predictor, ids or wanted, out, json, draws)
+    elif draws is not None:
+        raise ConfigError("--draws is for classes or numbers of nodes, but the model predicts links. Leave it out.")
     elif pairs is not None:
         show(scored(predictor, pairs, edge_type), out, json)
     elif target and not ids:
@@ -82,32 +88,52 @@ def predict(
         show(ranked(predictor, {"source": starts}, edge_type, top), out, json)
 
 
-def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, json: bool) -> None:
-    """Print or write the classes of nodes given by id, or of all."""
+def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, json: bool, draws: int | None = None) -> None:
+    """Print or write the classes or numbers of nodes given by id, or of all."""
     import numpy as np
+
+    from gatas.inference import NumberPrediction
 
     if out is not None:
         with progress_bar("predictions") as progress:
-            count = predictor.write_predictions(out, ids, progress=progress)
+            count = predictor.write_predictions(out, ids, draws=draws, progress=progress)
         report(out, count, json)
         return
     num_nodes = predictor.graph.num_nodes
     few = np.arange(num_nodes if json else min(SHOWN, num_nodes))
-    found = predictor.predict_indices(few) if ids is None else predictor.predict(ids)
+    found = predictor.predict_indices(few, draws=draws) if ids is None else predictor.predict(ids, draws=draws)
     if json:
         print_json(found.table().to_pylist())
         return
-    print_classes(found)
+    if isinstance(found, NumberPrediction):
+        print_numbers(found)
+    else:
+        print_classes(found)
     if ids is None and num_nodes > SHOWN:
         stderr.print(f"{SHOWN} of {num_nodes:,} nodes; --out FILE writes them all")
+
+
+def print_numbers(found: "NumberPrediction") -> None:
+    """Print the numbers of nodes, with their deviation over draws where it was asked for."""
+    table = plain_table("id", *(f"{name}#" for name in found.names))
+    for number, name in enumerate(found.ids.to_pylist()):
+        cells = [f"{value:.6g}" for value in found.values[number]]
+        if found.deviations is not None:
+            cells = [f"{cell} ± {own:.2g}" for cell, own in zip(cells, found.deviations[number], strict=True)]
+        table.add_row(str(name), *cells)
+    print_table(f"Numbers of {len(found):,} nodes", table)
 
 
 def print_classes(found: "Prediction") -> None:
     """Print the likeliest classes, however many there are."""
     table = plain_table("id", "classes" if found.multi_label else "class", "likeliest")
-    for name, label, row in zip(found.ids.to_pylist(), found.labels, found.probabilities, strict=True):
+    for number, (name, label) in enumerate(zip(found.ids.to_pylist(), found.labels, strict=True)):
+        row, spread = found.probabilities[number], None if found.deviations is None else found.deviations[number]
         best = (-row).argsort(kind="stable")[:LIKELIEST]
-        likeliest = ", ".join(f"{found.names[place]} {row[place]:.3f}" for place in best)
+        deviations = ["" if spread is None else f" ± {spread[place]:.3f}" for place in best]
+        likeliest = ", ".join(
+            f"{found.names[k]} {row[k]:.3f}{deviation}" for k, deviation in zip(best, deviations, strict=True)
+        )
         table.add_row(str(name), ", ".join(label) if found.multi_label else label, likeliest)
     print_table(f"Classes of {len(found):,} nodes", table)
 

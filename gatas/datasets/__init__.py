@@ -5,7 +5,7 @@ from gatas.datasets.dataset import Dataset
 from gatas.datasets.loading import NAMES, load_dataset, open_dataset
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import read_dataset
-from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets, Pairs, Task
+from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets, NumberTargets, Pairs, Task
 
 __all__ = [
     "NAMES",
@@ -18,6 +18,7 @@ __all__ = [
     "NodeTable",
     "NodeTableData",
     "NodeTargets",
+    "NumberTargets",
     "Pairs",
     "StoreData",
     "TableData",

@@ -34,7 +34,7 @@ def present_values(values: Any) -> Mask:
     return np.asarray(present)
 
 
-def as_numbers(table: Table, name: str, values: Any) -> NDArray[np.float64]:
+def as_numbers(table: Table, name: str, values: Any, what: str = "feature") -> NDArray[np.float64]:
     """Return values as finite float64 numbers, with NaN for gaps."""
     if not (is_number_column(values) or pa.types.is_null(values.type)):
         text = f", such as {values.drop_null()[0].as_py()!r}" if is_text(values) and len(values.drop_null()) else ""
@@ -42,7 +42,7 @@ def as_numbers(table: Table, name: str, values: Any) -> NDArray[np.float64]:
     numbers = np.asarray(pc.fill_null(values.cast(pa.float64()), np.nan))
     if np.isinf(numbers).any():
         row = int(np.argmax(np.isinf(numbers)))
-        raise GraphError(f"{table.place(row, name)}: the feature is {numbers[row]}; expected a finite number.")
+        raise GraphError(f"{table.place(row, name)}: the {what} is {numbers[row]}; expected a finite number.")
     return numbers
 
 

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from gatas.datasets.settings import refuse_settings
 
-NODE_CLASSIFICATION, LINK_PREDICTION = "node classification", "link prediction"
+NODE_CLASSIFICATION, NODE_REGRESSION, LINK_PREDICTION = "node classification", "node regression", "link prediction"
 LINK_DATA = ("kinship", "twitter", "youtube", "youtube-lite")
 """The data sets known by name whose task is link prediction; all others are for node classification."""
 
@@ -43,7 +43,7 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-ConfigTask = Literal["node classification", "link prediction"]
+ConfigTask = Literal["node classification", "node regression", "link prediction"]
 Direction = Literal["auto", "inverse", "undirected", "as given"]
 NameList = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
 ColumnMap = Mapping[str, str | None]
@@ -228,8 +228,9 @@ class TableData(DataSettings):
     @field_validator("task", mode="before")
     @classmethod
     def _check_task(cls, task: Any) -> Any:
-        if task not in (NODE_CLASSIFICATION, LINK_PREDICTION):
-            raise PydanticCustomError("literal_error", f"Input should be '{NODE_CLASSIFICATION}' or '{LINK_PREDICTION}'")
+        if task not in (NODE_CLASSIFICATION, NODE_REGRESSION, LINK_PREDICTION):
+            known = f"'{NODE_CLASSIFICATION}', '{NODE_REGRESSION}' or '{LINK_PREDICTION}'"
+            raise PydanticCustomError("literal_error", f"Input should be {known}")
         return task
 
     @model_validator(mode="after")
@@ -241,10 +242,14 @@ class TableData(DataSettings):
 
 
 class NodeTableData(TableData):
-    """Tables of which classes of nodes are learned."""
+    """Tables of which classes or numbers of nodes are learned."""
 
-    task: Literal["node classification"] = Field("node classification", description="what is predicted")
-    label: NameList = Field(None, description="column of classes or of lists of them, or several of 0 and 1; null: 'label'")
+    task: Literal["node classification", "node regression"] = Field("node classification", description="what is predicted")
+    label: NameList = Field(
+        None,
+        description="column of classes or of lists of them, or several of 0 and 1; of numbers, or several, for regression; "
+        "null: 'label'",
+    )
     split_by: Literal["nodes", "graphs"] | None = Field(
         None, description="what ratios share out; null: whole graphs where there are several, all with labels, or else nodes"
     )
@@ -252,18 +257,20 @@ class NodeTableData(TableData):
     @property
     def node_columns(self) -> ColumnMap:
         label = {} if self.label is not None and len(self.label) != 1 else {"label": self.label[0] if self.label else None}
+        if self.task == NODE_REGRESSION:
+            label = {}  # read as it is: names of classes are text, also where they look like numbers
         return {**super().node_columns, "split": self.split, **label}
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        return self.label or ()
+        return self.label or (("label",) if self.task == NODE_REGRESSION else ())
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         if self.split_by is not None and self.split is not None:
             raise ValueError("split and split_by were both given; a column of splits leaves nothing to share out.")
         if self.nodes is None:
-            raise ValueError("node classification needs a node table with labels. Give nodes, or task: link prediction.")
+            raise ValueError(f"{self.task} needs a node table with labels. Give nodes, or task: link prediction.")
         return self
 
 

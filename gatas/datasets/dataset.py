@@ -13,7 +13,16 @@ from gatas.datasets.encoding import Encoding
 from gatas.datasets.negatives import Ends
 from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.python_settings import NetworkxSettings, PygSettings
-from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets, Task, counted, described_splits
+from gatas.datasets.targets import (
+    LinkTargets,
+    NodeTargets,
+    NumberTargets,
+    Pairs,
+    Targets,
+    Task,
+    counted,
+    described_splits,
+)
 from gatas.errors import GraphError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
@@ -33,7 +42,8 @@ class Dataset:
     Args:
         name: What results call it.
         graph: Structure, ids and relations.
-        targets: `NodeTargets` (classes of nodes) or `LinkTargets` (typed links), with their splits.
+        targets: `NodeTargets` (classes of nodes), `NumberTargets` (numbers of nodes) or `LinkTargets` (typed links), with
+            their splits.
         nodes: Features, node types and graph ids of the nodes; nothing is known of them if left out.
         note: What a reader of results must know, such as "rebuilt labels".
         origin: The tables or the store that it was read from, if any.
@@ -59,10 +69,10 @@ class Dataset:
             )
         if self.nodes.graph_id is not None:
             self._check_graphs()
-        if isinstance(self.targets, NodeTargets):
-            self._check_node_targets(self.targets)
-        else:
+        if isinstance(self.targets, LinkTargets):
             self._check_link_targets(self.targets)
+        else:
+            self._check_node_targets(self.targets)
 
     @classmethod
     def for_nodes(
@@ -94,6 +104,38 @@ class Dataset:
             note: What a reader of results must know.
         """
         targets = NodeTargets(labels, tuple(class_names), splits)
+        return cls(name, graph, targets, _node_table(graph, features, node_type, node_type_names, graph_id), note)
+
+    @classmethod
+    def for_numbers(
+        cls,
+        graph: Graph,
+        values: Any,
+        splits: Mapping[str, Any],
+        *,
+        target_names: Sequence[str] = (),
+        features: Any = None,
+        node_type: Any = None,
+        node_type_names: Sequence[str] = (),
+        graph_id: Any = None,
+        name: str = "own data",
+        note: str = "",
+    ) -> "Dataset":
+        """Make a data set for node regression from arrays.
+
+        Args:
+            graph: The graph.
+            values: (N,) or (N, T) numbers in any units, NaN for what is not known.
+            splits: Nodes of `train`, `valid` and `test`, as indices or as masks; each has one number at least.
+            target_names: Names of the numbers.
+            features: (N, F) numbers, dense or as a SciPy sparse matrix.
+            node_type: (N,) number of each node's type.
+            node_type_names: Names of the node types.
+            graph_id: (N,) which of several graphs each node is in.
+            name: What results call the data.
+            note: What a reader of results must know.
+        """
+        targets = NumberTargets(values, tuple(target_names), splits)
         return cls(name, graph, targets, _node_table(graph, features, node_type, node_type_names, graph_id), note)
 
     @classmethod
@@ -195,7 +237,7 @@ class Dataset:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The classes of nodes, or the types of link."""
+        """The classes or numbers of nodes, or the types of link."""
         return self.targets.names
 
     @property
@@ -212,6 +254,13 @@ class Dataset:
         """Classes and splits of nodes; refused where links are predicted."""
         if not isinstance(self.targets, NodeTargets):
             raise GraphError(f"{self.name} is for {self.task}; expected a data set with classes of nodes.")
+        return self.targets
+
+    @property
+    def number_targets(self) -> NumberTargets:
+        """Numbers and splits of nodes; refused where classes or links are predicted."""
+        if not isinstance(self.targets, NumberTargets):
+            raise GraphError(f"{self.name} is for {self.task}; expected a data set with numbers of nodes.")
         return self.targets
 
     @property
@@ -233,6 +282,8 @@ class Dataset:
         """
         targets = self.targets
         if isinstance(targets, NodeTargets):
+            return replace(self, targets=replace(targets, splits=splits))
+        if isinstance(targets, NumberTargets):
             return replace(self, targets=replace(targets, splits=splits))
         return replace(self, targets=replace(targets, splits=splits))
 
@@ -275,7 +326,8 @@ class Dataset:
     def summary(self) -> str:
         """Return `749 nodes, 5,954 edges of 6 types, 11 features; node classification, 4 classes; train 208, test 69`."""
         graph, nodes = self.graph, self.nodes
-        one, many = ("type of link", "types of link") if isinstance(self.targets, LinkTargets) else ("class", "classes")
+        words = {LinkTargets: ("type of link", "types of link"), NumberTargets: ("number", "numbers")}
+        one, many = words.get(type(self.targets), ("class", "classes"))
         sizes = f"{counted(graph.num_nodes, 'node')}, {counted(graph.num_edges, 'edge')}"
         kinds = f"{counted(graph.num_edge_types, 'type')}, {counted(nodes.num_features, 'feature')}"
         asked = f"{self.task}, {counted(len(self.names), one, many)}"
@@ -295,17 +347,21 @@ class Dataset:
                     "graph, or remove the edge."
                 )
 
-    def _check_node_targets(self, targets: NodeTargets) -> None:
-        if len(targets.labels) != self.graph.num_nodes:
+    def _check_node_targets(self, targets: NodeTargets | NumberTargets) -> None:
+        numbers = isinstance(targets, NumberTargets)
+        rows = targets.values if isinstance(targets, NumberTargets) else targets.labels
+        if len(rows) != self.graph.num_nodes:
+            what, none = ("numbers", "NaN") if numbers else ("labels", "-1")
             raise GraphError(
-                f"{self.name}: labels have shape {targets.labels.shape}, but the graph has {self.graph.num_nodes} nodes. Give "
-                "a label for each node, -1 where there is none."
+                f"{self.name}: {what} have shape {rows.shape}, but the graph has {self.graph.num_nodes} nodes. Give "
+                f"a {what[:-1]} for each node, {none} where there is none."
             )
         for name, nodes in targets.splits.items():
             if (unlabelled := targets.without_label(nodes)).size:
                 others = f", nor have {unlabelled.size - 1:,} others of it" if unlabelled.size > 1 else ""
                 raise GraphError(
-                    f"{self.name}, split {name!r}: node {self.graph.id_of(int(unlabelled[0]))!r} has no label{others}. A split "
+                    f"{self.name}, split {name!r}: node {self.graph.id_of(int(unlabelled[0]))!r} has no "
+                    f"{'number' if numbers else 'label'}{others}. A split "
                     "is learned from or measured: leave out what has none."
                 )
 

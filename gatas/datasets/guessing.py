@@ -73,6 +73,8 @@ def _guess_nodes(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, A
     settings.setdefault("graph", _named("graph", few))
     settings.setdefault("split", _named("split", {name: values for name, values in few.items() if _is_split(values)}))
     labels = {name: values for name, values in rest.items() if _is_few(values) or is_list(values.type)}
+    if settings.get("task") == "node regression":
+        labels = {name: values for name, values in rest.items() if is_number_column(values)}
     settings.setdefault("label", _named("label", {name: values for name, values in labels.items()
                                                   if name not in _used(settings)}))  # fmt: skip
     features = [name for name, values in rest.items() if name not in _used(settings) and _is_feature(values)]

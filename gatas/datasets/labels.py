@@ -1,5 +1,6 @@
-"""Labels from a node table: a column of classes, a column of lists of them, or a column of 0 and 1 for each."""
+"""Labels from a node table: a column of classes, a column of lists of them, or a column of 0 and 1 for each; or numbers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -9,19 +10,50 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gatas.datasets.column_values import as_numbers
+from gatas.datasets.config import NODE_REGRESSION, NodeTableData
 from gatas.datasets.node_columns import labels_of
+from gatas.datasets.targets import NodeTargets, NumberTargets
 from gatas.errors import GraphError
-from gatas.graph.column_types import is_list, is_number_column
+from gatas.graph.column_types import is_list, is_number_column, joined
+from gatas.graph.inputs import Ints
 from gatas.graph.tables import Table
 
 
 @dataclass(frozen=True)
 class Labels:
-    """(N,) class numbers, or (N, L) zeros and ones; which nodes have any; the names of the classes."""
+    """What is known of N nodes, which of them have any of it, and the names of classes or numbers.
+
+    Values are (N,) class numbers, (N, L) zeros and ones, or (N, T) numbers, NaN for those that are not known.
+    """
 
     values: NDArray[Any]
     known: NDArray[np.bool_]
     names: tuple[str, ...]
+
+    def targets(self, task: str, splits: Mapping[str, Ints]) -> NodeTargets | NumberTargets:
+        """Return what is to be predicted, with its splits."""
+        kind = NumberTargets if task == NODE_REGRESSION else NodeTargets
+        return kind(self.values, self.names, splits)
+
+
+def read_targets(table: Table, config: NodeTableData) -> Labels:
+    """Read the classes or the numbers of a node table, as the task asks for; nodes may be without."""
+    return read_numbers(table, config.label) if config.task == NODE_REGRESSION else read_labels(table, config.label)
+
+
+def read_numbers(table: Table, columns: tuple[str, ...] | None) -> Labels:
+    """Read one or several columns of numbers; gaps are numbers that are not known."""
+    if not (columns or "label" in table.columns or "label" in table.others):
+        raise GraphError(f"{table.path} has no column 'label'; its columns are {_listed(table)}. Name those that hold the "
+                         "numbers to predict by data.label.")  # fmt: skip
+    names = columns or (table.column_names.get("label", "label"),)
+    found = [as_numbers(table, name, joined(find_column(table, name, "data.label")), "number") for name in names]
+    values: NDArray[np.float64] = np.stack(found, axis=1)
+    for name, own in zip(names, found, strict=True):
+        if np.isnan(own).all():
+            raise GraphError(f"{table.path}, column {name!r}: no node has a number. Fill some in, or leave the column out.")
+    return Labels(values, np.asarray(~np.isnan(values).all(1)), names)
 
 
 def read_labels(table: Table, columns: tuple[str, ...] | None) -> Labels:

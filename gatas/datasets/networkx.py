@@ -3,16 +3,16 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pyarrow as pa
 
-from gatas.datasets.config import Direction, Ratios
+from gatas.datasets.config import NODE_REGRESSION, ConfigTask, Direction, Ratios
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.held_out import IndexedPairs, hold_out_links
-from gatas.datasets.labels import Labels
+from gatas.datasets.labels import Labels, read_numbers
 from gatas.datasets.node_columns import features_of, labels_of, splits_of
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.splitting import split_nodes
@@ -29,7 +29,7 @@ WHERE = Path("the NetworkX graph")
 def dataset_from_networkx(
     graph: "nx.Graph[Any]",
     *,
-    task: Literal["node classification", "link prediction"] = "node classification",
+    task: ConfigTask = "node classification",
     features: str | Sequence[str] = (),
     label: str | None = None,
     split: str | None = None,
@@ -51,7 +51,12 @@ def dataset_from_networkx(
     if task == "link prediction":
         return _links(from_networkx(graph, **named), rows, directions, link_types, shares, name, seed)
     if label is None:
-        raise GraphError("node classification needs classes. Give the node attribute that holds them as label.")
+        what = "numbers" if task == NODE_REGRESSION else "classes"
+        raise GraphError(f"{task} needs {what}. Give the node attribute that holds them as label.")
+    if task == NODE_REGRESSION:
+        numbers = read_numbers(table, None)
+        splits = splits_of(table) or split_nodes(numbers, shares, seed)
+        return Dataset(name, from_networkx(graph, **named, **directions), numbers.targets(task, splits), rows)
     labels, names = labels_of(table)
     assert labels is not None
     known = np.ones(len(labels), np.bool_) if labels.ndim == 2 else labels >= 0

@@ -24,13 +24,13 @@ from gatas.datasets.config import (
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.encoding import UNTYPED, Encoding, NodeTypes
 from gatas.datasets.held_out import UNASKED, IndexedPairs, hold_out_links, is_symmetric
-from gatas.datasets.labels import Labels, read_labels
+from gatas.datasets.labels import Labels, read_targets
 from gatas.datasets.learning import learn_encoding
 from gatas.datasets.node_columns import splits_of
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.pair_files import asked_types, indexed_pairs, pair_table, read_pair_files
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
-from gatas.datasets.targets import SPLITS, LinkTargets, NodeTargets, counted
+from gatas.datasets.targets import SPLITS, LinkTargets, counted
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeIds
 from gatas.graph.columns import ColumnNames
@@ -92,7 +92,8 @@ def read_dataset(
         categorical: Feature columns of numbers that are codes; text is categorical anyway.
         standardise: Give numbers mean 0 and deviation 1, over training nodes.
         missing: What is done with gaps in features: `"fill"` takes the mean, or no category.
-        label: For classes of nodes: the column of classes or of lists of them, or several columns of 0 and 1.
+        label: For classes of nodes: the column of classes or of lists of them, or several columns of 0 and 1. For regression:
+            the column of numbers, or several.
         split: Column of train, valid and test; of the node table, for links of the edge table. `split` if left out.
         ratios: Shares of train, valid and test, drawn by the seed where no column says.
         split_by: For classes of nodes: whether ratios share out nodes or whole graphs.
@@ -104,6 +105,7 @@ def read_dataset(
         seed: Splits and negatives are a function of it.
 
     >>> dataset = read_dataset("edges.csv", "nodes.csv", label="topic", edge_type="kind")
+    >>> dataset = read_dataset("edges.csv", "nodes.csv", task="node regression", label=["price", "rooms"])
     >>> dataset = read_dataset("edges.parquet", task="link prediction", link_types=["bought"])
     """
     given = {setting: value for setting, value in locals().items() if value is not None}
@@ -117,7 +119,7 @@ def read_tables(config: NodeTableData | LinkTableData, data_dir: str | Path | No
     config = config.below(Path.cwd())
     files = config if data_dir is None else config.with_files(_looked_for(Path(data_dir)))
     if isinstance(files, NodeTableData):
-        return _classes(files, _read(files), config)
+        return _nodes_with_targets(files, _read(files), config)
     dataset = _links(files, _read(files), config)
     if any(path is not None for path in dict(files.pairs).values()):
         dataset.check_leaks(directed=files.keep_reverse)  # of links that we held out ourselves, none can
@@ -218,15 +220,15 @@ def _nodes(tables: Tables, features: Any) -> NodeTable:
     return NodeTable(len(tables.ids), features, types, names, None if graphs is None else graphs.astype(np.int32))
 
 
-def _classes(config: NodeTableData, tables: Tables, origin: DataConfig) -> Dataset:
-    """Make a data set of nodes with their classes, split by a column or by ratios."""
+def _nodes_with_targets(config: NodeTableData, tables: Tables, origin: DataConfig) -> Dataset:
+    """Make a data set of nodes with their classes or numbers, split by a column or by ratios."""
     table = tables.nodes
     assert table is not None
     config = _with_direction(config, tables)
-    labels = read_labels(table, config.label)
+    labels = read_targets(table, config)
     splits = node_splits(config, table, labels)
     encoding = learn_encoding(table, config, tables.node_types, splits["train"])
-    targets = NodeTargets(labels.values, labels.names, splits)
+    targets = labels.targets(config.task, splits)
     nodes = _nodes(tables, _encoded(encoding, tables))
     return Dataset(config.name, _graph(config, tables), targets, nodes, origin=origin, encoding=encoding)
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch_geometric.data import Data, HeteroData
 
-from gatas.datasets.config import Direction, Ratios
+from gatas.datasets.config import NODE_REGRESSION, ConfigTask, Direction, Ratios
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.held_out import is_symmetric
 from gatas.datasets.labels import Labels
 from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.pyg_links import PygData, link_parts, links_from_pyg
 from gatas.datasets.splitting import split_nodes
-from gatas.datasets.targets import UNLABELLED, NodeTargets, check_labels
+from gatas.datasets.targets import UNLABELLED, LinkTargets, NodeTargets, check_labels, check_numbers
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints, as_features
@@ -29,7 +29,7 @@ MASKS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 def dataset_from_pyg(
     data: PygData | Sequence[PygData],
     *,
-    task: Literal["node classification", "link prediction"] = "node classification",
+    task: ConfigTask = "node classification",
     direction: Direction = "auto",
     link_types: Sequence[str] | None = None,
     ratios: Ratios | Mapping[str, float] | None = None,
@@ -47,6 +47,14 @@ def dataset_from_pyg(
         raise GraphError("link_types was given, which is for link prediction. Set task, or leave it out.")
     given = data if isinstance(data, HeteroData) else parts_of(data)
     graph = _directed(given, direction)
+    if task == NODE_REGRESSION:
+        numbers = Labels(*_numbers(given, name), tuple(class_names))
+        return Dataset(
+            name,
+            graph,
+            numbers.targets(task, _masks(given) or split_nodes(numbers, shares, seed)),
+            node_table_of(given),
+        )
     labels = _hetero_labels(given) if isinstance(given, HeteroData) else _labels(given)
     if labels is None:
         raise GraphError(f"{name}: the data has no y, so no class can be learned. Set y, or task='link prediction'.")
@@ -116,6 +124,25 @@ def _node_labels(labels: NDArray[Any] | None, num_nodes: int, num_graphs: int) -
         warnings.warn(f"y labels {num_graphs} graphs, not their nodes, and was not used.", GatasWarning, stacklevel=6)
         return None
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+
+
+def _numbers(given: HeteroData | list[Data], name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return (N, T) numbers of all nodes, NaN for types of nodes without any, and which nodes have one."""
+    if isinstance(given, HeteroData):
+        counts = node_counts(given)
+        own = {kind: _node_labels(dense(given[kind].y), count, 1) for kind, count in counts.items() if "y" in given[kind]}
+        widths = {1 if rows is None or rows.ndim == 1 else rows.shape[1] for rows in own.values()}
+        if len(widths) > 1:
+            raise GraphError(f"{name}: y has {sorted(widths)} numbers a node, by type. Give all types as many, NaN for none.")
+        blank = {kind: np.full((count, *widths), np.nan) for kind, count in counts.items()}
+        found = np.concatenate([blank[kind] if own.get(kind) is None else check_numbers(own[kind], None) for kind in counts])
+        labels: NDArray[Any] | None = found if widths else None
+    else:
+        labels = _labels(given)
+    if labels is None:
+        raise GraphError(f"{name}: the data has no y, so no number can be learned. Set y, or task='link prediction'.")
+    values = check_numbers(labels, None)
+    return values, np.asarray(~np.isnan(values).all(1))
 
 
 def _hetero_labels(data: HeteroData) -> NDArray[Any] | None:
@@ -232,8 +259,9 @@ def _fill_nodes(store: Any, dataset: Dataset, rows: Ints) -> None:
     if features is not None:
         part: Any = features[rows]
         store.x = torch.from_numpy(np.array(part) if isinstance(part, np.ndarray) else part.toarray())
-    if isinstance(dataset.targets, NodeTargets):
-        store.y = torch.from_numpy(dataset.targets.labels[rows].copy())
+    if not isinstance(dataset.targets, LinkTargets):
+        known = dataset.targets.labels if isinstance(dataset.targets, NodeTargets) else dataset.targets.values
+        store.y = torch.from_numpy(known[rows].copy())
         for name, split in dataset.targets.splits.items():
             mask = torch.zeros(dataset.graph.num_nodes, dtype=torch.bool)
             mask[torch.from_numpy(split.copy())] = True
@@ -241,7 +269,7 @@ def _fill_nodes(store: Any, dataset: Dataset, rows: Ints) -> None:
 
 
 def _fill_links(store: Any, dataset: Dataset) -> None:
-    if isinstance(dataset.targets, NodeTargets):
+    if not isinstance(dataset.targets, LinkTargets):
         return
     known = [*dataset.graph.edge_type_names, *(name for name in dataset.names if name not in dataset.graph.edge_type_names)]
     numbers = np.array([known.index(name) for name in dataset.names])
@@ -252,7 +280,7 @@ def _fill_links(store: Any, dataset: Dataset) -> None:
 
 def _fill_hetero_links(data: HeteroData, dataset: Dataset, local: Ints) -> None:
     """Put links beside the edges of their type; a type of link that the graph does not have gets no edges."""
-    if isinstance(dataset.targets, NodeTargets):
+    if not isinstance(dataset.targets, LinkTargets):
         return
     types, names = dataset.nodes.node_type, dataset.nodes.node_type_names
     assert types is not None

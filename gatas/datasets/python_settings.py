@@ -1,15 +1,15 @@
 """Arguments of `Dataset.from_pyg` and `Dataset.from_networkx`, typed so that editors complete them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import TypedDict
 
-from gatas.datasets.config import Direction, Ratios
+from gatas.datasets.config import ConfigTask, Direction, Ratios
 
 
 class PythonSettings(TypedDict, total=False):
     """Arguments of both; what they mean is said by the two methods."""
 
-    task: Literal["node classification", "link prediction"]
+    task: ConfigTask
     direction: Direction
     link_types: Sequence[str] | None
     ratios: Ratios | Mapping[str, float] | None

@@ -11,7 +11,7 @@ from gatas.datasets.dataset import Dataset
 from gatas.datasets.encoding import FORMAT, Encoding
 from gatas.datasets.negatives import Pools
 from gatas.datasets.node_table import Features, NodeTable
-from gatas.datasets.targets import LinkTargets, NodeTargets, Pairs, Targets
+from gatas.datasets.targets import LinkTargets, NodeTargets, NumberTargets, Pairs, Targets
 from gatas.errors import GraphError, StoreError
 from gatas.graph.saved import graph_of, graph_parts
 from gatas.graph.storage import NamedArrays, Store, fingerprint, open_store, write_store
@@ -67,7 +67,7 @@ def data_fingerprint(dataset: Dataset) -> str:
 def data_parts(dataset: Dataset) -> tuple[NamedArrays, dict[str, Any]]:
     """Return the arrays and parameters that a store keeps of a data set besides its graph."""
     arrays, parameters = node_parts(dataset.nodes)
-    of_targets = node_target_parts if isinstance(dataset.targets, NodeTargets) else _link_target_parts
+    of_targets = _link_target_parts if isinstance(dataset.targets, LinkTargets) else node_target_parts
     more, about = of_targets(dataset.targets)  # type: ignore[arg-type]
     encoding = None if dataset.encoding is None else dataset.encoding.model_dump(mode="json")
     named = {"name": dataset.name, "note": dataset.note, "encoding": encoding}
@@ -90,9 +90,9 @@ def node_parts(nodes: NodeTable) -> tuple[NamedArrays, dict[str, Any]]:
     return arrays, {"feature_size": nodes.num_features, "node_type_names": list(nodes.node_type_names)}
 
 
-def node_target_parts(targets: NodeTargets) -> tuple[NamedArrays, dict[str, Any]]:
-    """Return the arrays and parameters of classes and splits of nodes."""
-    arrays: NamedArrays = {"labels": targets.labels}
+def node_target_parts(targets: NodeTargets | NumberTargets) -> tuple[NamedArrays, dict[str, Any]]:
+    """Return the arrays and parameters of classes or numbers of nodes, and of their splits."""
+    arrays: NamedArrays = {"numbers": targets.values} if isinstance(targets, NumberTargets) else {"labels": targets.labels}
     arrays |= {f"split-{number}": split for number, split in enumerate(targets.splits.values())}
     return arrays, {"task": targets.task, "names": list(targets.names), "splits": list(targets.splits)}
 
@@ -141,7 +141,10 @@ def _stored_encoding(store: Store) -> Encoding | None:
 def _stored_targets(store: Store) -> Targets:
     names, splits = tuple(store.parameter("names")), list(store.parameter("splits"))
     if store.parameter("task") != "link prediction":
-        return NodeTargets(store.array("labels"), names, {name: store.array(f"split-{k}") for k, name in enumerate(splits)})
+        nodes = {name: store.array(f"split-{k}") for k, name in enumerate(splits)}
+        if store.parameter("task") == "node regression":
+            return NumberTargets(store.array("numbers"), names, nodes)
+        return NodeTargets(store.array("labels"), names, nodes)
     pairs = {
         name: Pairs(*(store.array(f"split-{number}-{column}") for column in PAIR_COLUMNS)) for number, name in enumerate(splits)
     }

@@ -1,4 +1,5 @@
-"""What is asked of a graph: `NodeTargets` are classes of nodes, `LinkTargets` are typed links; each with its splits."""
+"""What is asked of a graph, with its splits: classes of nodes (`NodeTargets`), numbers of nodes (`NumberTargets`), or typed
+links (`LinkTargets`)."""
 
 import warnings
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from gatas.datasets.node_table import distinct_values, node_place
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.inputs import Ints, as_array, as_indices, frozen, owned
 
-Task = Literal["node classification", "multi-label node classification", "link prediction"]
+Task = Literal["node classification", "multi-label node classification", "node regression", "link prediction"]
 
 UNLABELLED = -1
 SPLITS = ("train", "valid", "test")
@@ -78,6 +79,54 @@ class NodeTargets:
                 GatasWarning,
                 stacklevel=4,
             )
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTargets:
+    """One or several numbers of each of N nodes, in the user's units, and the nodes of each split, which have one at least."""
+
+    values: NDArray[np.float64]  # (N, T); NaN: not known
+    target_names: tuple[str, ...] = ()
+    splits: Mapping[str, Ints] = field(default_factory=dict)
+
+    task: Task = field(default="node regression", init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        values = check_numbers(self.values, len(self.target_names) or None)
+        object.__setattr__(self, "values", values)
+        names = tuple(f"target {number}" for number in range(values.shape[1])) if values.shape[1] > 1 else ("target",)
+        object.__setattr__(self, "target_names", self.target_names or names)
+        object.__setattr__(self, "splits", check_splits(self.splits, len(values)))
+        if "train" in self.splits:
+            self._check_training()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be picklable: the read-only mapping of `splits` is not."""
+        return NumberTargets, (self.values, self.target_names, dict(self.splits))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is predicted: the numbers."""
+        return self.target_names
+
+    def without_label(self, nodes: Ints) -> Ints:
+        """Return those of some nodes of which no number is known."""
+        return nodes[np.isnan(self.values[nodes]).all(1)]
+
+    def standard(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return (T,) means and standard deviations over training nodes; 1 where a number is the same for all."""
+        training = self.values[self.splits["train"]]
+        mean, deviation = np.nanmean(training, axis=0), np.nanstd(training, axis=0)
+        return mean, np.where(deviation > 0, deviation, 1.0)
+
+    def __repr__(self) -> str:
+        return f"NumberTargets({counted(len(self.target_names), 'number')}; {described_splits(self.splits)})"
+
+    def _check_training(self) -> None:
+        unknown = np.isnan(self.values[self.splits["train"]]).all(0)
+        if unknown.any():
+            name = self.target_names[int(np.argmax(unknown))]
+            raise GraphError(f"no training node has a number for {name!r}. Give some, or leave the target out.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +195,7 @@ class LinkTargets:
         return f"LinkTargets({counted(len(self.link_types), 'type')}; {described_splits(self.splits)})"
 
 
-Targets = NodeTargets | LinkTargets
+Targets = NodeTargets | NumberTargets | LinkTargets
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -191,6 +240,23 @@ def _classes(array: NDArray[Any], num_classes: int | None) -> Ints:
         known = f"0 to {limit - 1}"
         raise GraphError(f"{node_place(at)}: label is {array[at]}; expected {known}, or -1 for a node without a label.")
     return owned(array, np.int64)
+
+
+def check_numbers(values: Any, num_targets: int | None) -> NDArray[np.float64]:
+    """Return (N, T) finite numbers, or NaN for what is not known."""
+    array = as_array(values)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "iuf":
+        raise GraphError(
+            f"numbers have shape {array.shape} and type {array.dtype}; expected (nodes,) or (nodes, targets) numbers."
+        )
+    if num_targets is not None and array.shape[1] != num_targets:
+        raise GraphError(f"numbers have {array.shape[1]} columns, but there are {num_targets} names. Give one per column.")
+    found = owned(array, np.float64)
+    if np.isinf(found).any():
+        row, column = (int(at[0]) for at in np.nonzero(np.isinf(found)))
+        raise GraphError(f"{node_place(row)}: number {column} is {found[row, column]}; expected a finite one, or NaN for none.")
+    return frozen(found)
 
 
 def check_splits(splits: Mapping[str, Any], num_nodes: int) -> Mapping[str, Ints]:

@@ -20,7 +20,13 @@ def seed_run(run: TrainedRun, **times: float) -> SeedRun:
     """One seed: metrics, the depth it learned, and how long it took."""
     best = run.history[max(0, run.metrics["best_epoch"])]
     depth = {"depth": best["depth"]} if "depth" in best else {}
-    return SeedRun.model_validate(rounded({"seed": run.seed, **run.metrics, **depth, **times}))
+    metrics = {name: _of_all(value) if isinstance(value, dict) else value for name, value in run.metrics.items()}
+    return SeedRun.model_validate(rounded({"seed": run.seed, **metrics, **depth, **times}))
+
+
+def _of_all(measured: dict[str, Any]) -> dict[str, Any]:
+    """Return the metrics of a split without those of every class, which results of many seeds have no use for."""
+    return {name: value for name, value in measured.items() if name not in ("by_class", "calibration")}
 
 
 def curve(run: TrainedRun) -> Curve:

@@ -103,12 +103,12 @@ class GatasClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             first = self.nearest_.n_samples_fit_
             edges = np.repeat(np.arange(first, first + len(X)), near.shape[1]), near.ravel()
             extended = self.predictor_.with_new_nodes(features, edges, reverse=False)  # so that none of them sees another
-            return extended.predict_indices(extended.new_indices).probabilities
+            return extended.predict_classes(extended.new_indices).probabilities
         if not np.array_equal(features, np.asarray(self.predictor_.dataset.features)):
             raise ValueError(
                 "X is not what was fitted. With a graph, predictions are of its nodes, with the features they had."
             )
-        return self.predictor_.predict_indices(np.arange(self.predictor_.graph.num_nodes)).probabilities
+        return self.predictor_.predict_classes(np.arange(self.predictor_.graph.num_nodes)).probabilities
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest class of each row."""

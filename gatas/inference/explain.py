@@ -16,10 +16,11 @@ from torch import Tensor
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.inference.attention import evaluating, scores
-from gatas.inference.explanation import Answer, Explanation, ExplanationPart, Float64s, shares_of
+from gatas.inference.explanation import Answer, Explanation, ExplanationPart, Float64s, NumberAnswer, shares_of
 from gatas.inference.trained import TrainedModel
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
+from gatas.tasks import NodeRegressor
 from gatas.transitions.paths import path_length, path_name, path_relations
 
 CERTAIN = 100.0
@@ -28,7 +29,7 @@ CERTAIN = 100.0
 
 @torch.no_grad()
 def explain(trained: TrainedModel, asked: Any, *, mode: Mode | None, draw: int, answer: str | None) -> Explanation:
-    """Explain the class of a node, or a link (source, type, target); arguments are `Predictor.explain`'s."""
+    """Explain the class or number of a node, or a link (source, type, target); arguments are `Predictor.explain`'s."""
     chosen = checked_mode(trained, mode)
     with evaluating(trained.model):
         if isinstance(asked, tuple | list):
@@ -50,19 +51,29 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     (found,) = _looked_at(trained, [asked], mode, draw)
     if trained.predicts_links:
         return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
-    exact = trained.exact
+    def outputs_of(output: Tensor) -> Tensor:
+        return trained.exact.apply_head(trained.exact.represent_attended(output, found.inputs))
 
-    def logits_of(output: Tensor) -> Tensor:
-        return exact.apply_head(exact.represent_attended(output, found.inputs))
-
-    number = int(logits_of(found.output[None]).argmax()) if answer is None else index_of_name(answer, trained, "class")
-    of_answer = AskedAnswer(trained.names[number], lambda output: _log_odds(trained, logits_of(output), number))
+    if trained.predicts_numbers:
+        return explanation_of(trained, found, _asked_number(trained, outputs_of, answer), mode)
+    number = int(outputs_of(found.output[None]).argmax()) if answer is None else index_of_name(answer, trained, "class")
+    of_answer = AskedAnswer(trained.names[number], lambda output: _log_odds(trained, outputs_of(output), number))
     return explanation_of(trained, found, of_answer, mode)
+
+
+def _asked_number(
+    trained: TrainedModel, outputs_of: Callable[[Tensor], Tensor], answer: str | None
+) -> "AskedAnswer":
+    """Return the number that is asked for, the first where none is named, as a function of what the heads give."""
+    model, number = trained.model, 0 if answer is None else index_of_name(answer, trained, "number")
+    assert isinstance(model, NodeRegressor)
+    return AskedAnswer(trained.names[number], lambda output: model.in_units(outputs_of(output))[:, number], is_number=True)
 
 
 def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
     if not trained.predicts_links:
-        raise GatasError(f"this model says of what class a node is: ask for the id of one, not for the link {asked!r}.")
+        what = "which number a node has" if trained.predicts_numbers else "of what class a node is"
+        raise GatasError(f"this model says {what}: ask for the id of one, not for the link {asked!r}.")
     if len(asked) != 3 or answer is not None:
         raise GatasError(f"{asked!r} came; a link is (source, type, target), and its type is the answer.")
     name, number = asked[1], index_of_name(asked[1], trained, "type of link")
@@ -153,23 +164,27 @@ def _order(node: Tensor, path: Tensor, attention: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class AskedAnswer:
-    """An answer, and its log-odds as a function of what the heads give to σ: (G, K, F'') to (G,)."""
+    """An answer, and its log-odds or number as a function of what the heads give to σ: (G, K, F'') to (G,)."""
 
     name: str
     log_odds: Callable[[Tensor], Tensor]
+    is_number: bool = False
 
     def effect(self, seen: AttendedRows, group: Tensor, num_groups: int) -> Float64s:
-        """Return (G,) log-odds less what they are without each group of rows."""
+        """Return (G,) log-odds, or the number, less what they are without each group of rows."""
         effect = self.log_odds(seen.output[None]) - self.log_odds(seen.output_without(group, num_groups))
         return np.asarray(effect.cpu().numpy())
 
-    def answer(self, seen: AttendedRows) -> Answer:
+    def answer(self, seen: AttendedRows) -> Answer | NumberAnswer:
         log_odds = self.log_odds(seen.output[None])
+        if self.is_number:
+            return NumberAnswer(self.name, log_odds.item())
         return Answer(self.name, log_odds.sigmoid().item(), log_odds.item())
 
 
 def _log_odds(trained: TrainedModel, logits: Tensor, number: int) -> Tensor:
-    """Return ln p / (1 - p) of one class, whether nodes have one each or any number."""
+    """Return ln p / (1 - p) of one class, whether nodes have one each or any number, at the model's temperature."""
+    logits = logits / trained.temperature
     if trained.dataset.node_targets.multi_label:
         return logits[:, number]
     others = logits.clone()

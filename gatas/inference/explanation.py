@@ -27,6 +27,14 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class NumberAnswer:
+    """What is explained: a number of a node, in the units that the data has."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
 class ExplanationPart:
     """Rows that have a path or a depth in common: sums over them, and the effect of them all."""
 
@@ -43,7 +51,8 @@ class Explanation:
     """Why a node is represented as it is, and what that does to an answer; the row most attended to is the first.
 
     `contributions` add up over rows to what each head gives to σ. `effect` is the answer's log-odds less what they would be
-    if the row were left out and the attention shared among the others: above 0 it speaks for the answer, below against it.
+    if the row were left out and the attention shared among the others: above 0 it speaks for the answer, below against it. Of
+    a number it is the number less what it would be, in its units.
     Without an answer, as for one node of a model that predicts links, there are no effects. Of a link this is the source's
     side, and `other` the target's.
     """
@@ -56,7 +65,7 @@ class Explanation:
     probability: Float64s  # (S,)      P
     weights: Float64s  # (S, K)        α, adds up to 1
     contributions: Float64s  # (S, K, F'')   α d
-    answer: Answer | None
+    answer: Answer | NumberAnswer | None
     effect: Float64s | None  # (S,)
     paths: tuple[ExplanationPart, ...]  # the most attended to first
     depths: tuple[ExplanationPart, ...]  # from the node itself on
@@ -70,7 +79,7 @@ class Explanation:
         return len(self.neighbour)
 
     def __repr__(self) -> str:
-        answer = "" if self.answer is None else f" {cut_short(repr(self.answer.name))}, {self.answer.probability:.1%}"
+        answer = "" if self.answer is None else f" {cut_short(repr(self.answer.name))}, {_how_much(self.answer)}"
         link = "" if self.other is None else f" → {cut_short(repr(self.other.target))}"
         rows = ", ".join(
             f"{cut_short(repr(self.neighbour[k]))} ({cut_short(self.path[k])}) {self.attention[k]:.1%}"
@@ -107,14 +116,21 @@ class Explanation:
     @property
     def probability_without(self) -> Float64s | None:
         """Return (S,) probabilities of the answer with each row left out."""
-        if self.answer is None or self.effect is None:
+        if not isinstance(self.answer, Answer) or self.effect is None:
             return None
         return np.asarray(1 / (1 + np.exp(self.effect - self.answer.log_odds)))
+
+    @property
+    def value_without(self) -> Float64s | None:
+        """Return (S,) numbers with each row left out, where a number is explained."""
+        if not isinstance(self.answer, NumberAnswer) or self.effect is None:
+            return None
+        return np.asarray(self.answer.value - self.effect)
 
     def rows(self, top: int | None = None) -> list[dict[str, Any]]:
         """Return rows as data, the first `top` or all."""
         columns = {"probability": self.probability, "attention": self.attention, "share": self.share, "effect": self.effect,
-                   "probability_without": self.probability_without}  # fmt: skip
+                   "probability_without": self.probability_without, "value_without": self.value_without}  # fmt: skip
         return [
             {
                 "neighbour": self.neighbour[k],
@@ -178,6 +194,10 @@ class Explanation:
             path_names=dict(enumerate(names)),
             **of_answer,
         )
+
+
+def _how_much(answer: Answer | NumberAnswer) -> str:
+    return f"{answer.value:.4g}" if isinstance(answer, NumberAnswer) else f"{answer.probability:.1%}"
 
 
 def shares_of(contributions: Float64s) -> Float64s:

@@ -67,12 +67,12 @@ def write_embeddings(trained: TrainedModel, path: Path, ids: Any, batch_size: in
     return len(nodes)
 
 
-def write_predictions(trained: TrainedModel, path: Path, ids: Any, progress: ProgressCallback) -> int:
-    """Write the classes of all nodes, or of some, as they are made; return their number."""
+def write_predictions(trained: TrainedModel, path: Path, ids: Any, draws: int | None, progress: ProgressCallback) -> int:
+    """Write what is predicted of all nodes, or of some, as it is made; return their number."""
     check_suffix(path, TABLES)
     nodes = np.arange(trained.graph.num_nodes) if ids is None else indices_of(trained.graph, ids)
-    tables = (trained.predict_indices(batch).table() for batch in trained.batches(nodes))
-    write_tables(path, trained.predict_indices(nodes[:0]).table().schema, counted(tables, len(nodes), progress))
+    tables = (trained.predict_indices(batch, draws=draws).table() for batch in trained.batches(nodes))
+    write_tables(path, trained.predict_indices(nodes[:0], draws=draws).table().schema, counted(tables, len(nodes), progress))
     return len(nodes)
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from gatas.inference.explanation import Explanation
+from gatas.inference.explanation import Explanation, NumberAnswer
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#882255", "#999933", "#7a4b2a")
 SELF, OTHERS = "#333333", "#9a9a9a"
@@ -91,6 +91,8 @@ def heading(explanation: Explanation) -> str:
     names = [readable(end.target) for end in ends]
     if answer is None:
         return names[0]
+    if isinstance(answer, NumberAnswer):
+        return f"{names[0]}: {answer.name} {answer.value:.4g}"
     chance = f"{100 * answer.probability:.1f} %"
     return f"{names[0]} – {answer.name} → {names[1]}: {chance}" if len(ends) > 1 else f"{names[0]}: “{answer.name}”, {chance}"
 
@@ -204,8 +206,10 @@ def _handles(explanation: Explanation, colours: dict[str, str]) -> list[Line2D]:
             "markeredgewidth": 1.8,
         }
         name = explanation.answer.name
-        handles.append(Line2D([], [], **dot, markerfacecolor=OTHERS, label=f"speaks for “{name}”"))
-        handles.append(Line2D([], [], **dot, markerfacecolor="white", label=f"speaks against “{name}”"))
+        number = isinstance(explanation.answer, NumberAnswer)
+        more, less = ("raises", "lowers") if number else ("speaks for", "speaks against")
+        handles.append(Line2D([], [], **dot, markerfacecolor=OTHERS, label=f"{more} “{name}”"))
+        handles.append(Line2D([], [], **dot, markerfacecolor="white", label=f"{less} “{name}”"))
     return handles
 
 

@@ -1,4 +1,4 @@
-"""What a predictor returns: `Prediction` for classes of nodes, `LinkPrediction` for links."""
+"""What a predictor returns: `Prediction` for classes of nodes, `NumberPrediction` for numbers, `LinkPrediction` for links."""
 
 from dataclasses import dataclass
 from html import escape
@@ -22,6 +22,7 @@ class Prediction:
     names: tuple[str, ...]  # of the classes
     probabilities: NDArray[np.float32]  # (n, classes); add up to 1, unless a node may have any number of classes
     multi_label: bool
+    deviations: NDArray[np.float32] | None = None  # (n, classes); over draws, where a spread was asked for
 
     def __len__(self) -> int:
         return len(self.probabilities)
@@ -34,11 +35,14 @@ class Prediction:
         return [[self.names[place] for place in np.flatnonzero(row > 0.5)] for row in self.probabilities]
 
     def table(self) -> Any:
-        """Return an Arrow table with the columns `id`, `class` or `classes`, and `p(…)` for each class."""
+        """Return an Arrow table with the columns `id`, `class` or `classes`, and `p(…)` for each class.
+
+        Where a spread over draws was asked for, `sd(…)` is its standard deviation.
+        """
         labels = pa.array(self.labels, pa.list_(pa.string()) if self.multi_label else pa.string())
         columns = {"id": self.ids, "classes" if self.multi_label else "class": labels}
         chances = {f"p({name})": pa.array(column) for name, column in zip(self.names, self.probabilities.T, strict=True)}
-        return pa.table({**columns, **chances})
+        return pa.table({**columns, **chances, **_deviation_columns(self.names, self.deviations)})
 
     def __repr__(self) -> str:
         rows = zip(self.ids[:3].to_pylist(), self.labels[:3], strict=True)
@@ -48,6 +52,35 @@ class Prediction:
     def _repr_html_(self) -> str:
         columns = ["id", "classes" if self.multi_label else "class"]
         return html_table(self.table().select(columns).slice(0, SHOWN), len(self))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NumberPrediction:
+    """Numbers of nodes, in the units that the data has."""
+
+    ids: Any  # a column
+    names: tuple[str, ...]  # of the numbers
+    values: NDArray[np.float64]  # (n, targets)
+    deviations: NDArray[np.float64] | None = None  # (n, targets); over draws, where a spread was asked for
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def table(self) -> Any:
+        """Return an Arrow table with the column `id` and one for each number.
+
+        Where a spread over draws was asked for, `sd(…)` is its standard deviation.
+        """
+        numbers = {name: pa.array(column) for name, column in zip(self.names, self.values.T, strict=True)}
+        return pa.table({"id": self.ids, **numbers, **_deviation_columns(self.names, self.deviations)})
+
+    def __repr__(self) -> str:
+        rows = zip(self.ids[:3].to_pylist(), self.values[:3].tolist(), strict=True)
+        few = ", ".join(f"{cut_short(repr(one))}: {', '.join(f'{value:.4g}' for value in row)}" for one, row in rows)
+        return f"NumberPrediction({len(self):,} nodes, {', '.join(self.names)}; {few}{' …' if len(self) > 3 else ''})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table().slice(0, SHOWN), len(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +111,12 @@ class LinkPrediction:
 
     def _repr_html_(self) -> str:
         return html_table(self.table().slice(0, SHOWN), len(self))
+
+
+def _deviation_columns(names: tuple[str, ...], deviations: NDArray[Any] | None) -> dict[str, Any]:
+    if deviations is None:
+        return {}
+    return {f"sd({name})": pa.array(column) for name, column in zip(names, deviations.T, strict=True)}
 
 
 def cut_short(text: str) -> str:

@@ -3,7 +3,7 @@
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from gatas.inference.ids import ids_of, indices_of, types_of
 from gatas.inference.link_ends import LinkEnds
 from gatas.inference.links import rank_ends, score_pairs, share_of
 from gatas.inference.new_nodes import EmbeddingRule, NewNodeSettings, extended
-from gatas.inference.prediction import LinkPrediction, Prediction, cut_short
+from gatas.inference.prediction import LinkPrediction, cut_short
 from gatas.inference.ranking import evaluate_ranking
 from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
@@ -28,10 +28,12 @@ from gatas.tasks.link_paths import walks_both_ways
 from gatas.transitions import Nearby, Transitions
 
 if TYPE_CHECKING:
+    from gatas.inference.embedding_map import EmbeddingMap
     from gatas.inference.explanation import Explanation
     from gatas.inference.link_explanation import LinkExplanation
     from gatas.inference.strongest_paths import StrongPath
 
+MapMethod = Literal["auto", "t-sne", "umap"]
 Id = int | str
 Link = tuple[Id, str, Id]
 
@@ -131,10 +133,19 @@ class Predictor(TrainedModel):
         """Return (N, K·F'') representations of all nodes, in node order."""
         return self.embed_indices(np.arange(self.graph.num_nodes), progress=progress)
 
-    def predict(self, ids: Any, *, batch_size: int | None = None) -> Prediction:
-        """Predict the classes of nodes given by id, with their probabilities."""
-        self.check_classifies()
-        return self.predict_indices(indices_of(self.graph, ids), batch_size)
+    def predict(self, ids: Any, *, batch_size: int | None = None, draws: int | None = None) -> Any:
+        """Predict the classes of nodes given by id, a `Prediction`; or their numbers, a `NumberPrediction`.
+
+        Args:
+            ids: A list, an array, a column, or a single id.
+            batch_size: Nodes at a time; changes memory and speed, not the answers.
+            draws: How often neighbours are drawn, to see how far answers depend on it: they are then the mean over these
+                draws, and `deviations` their standard deviation.
+
+        >>> predictor.predict([42], draws=20).deviations
+        """
+        self.check_predicts_nodes()
+        return self.predict_indices(indices_of(self.graph, ids), batch_size, draws)
 
     def predict_links(self, sources: Any, edge_types: Any, targets: Any) -> NDArray[np.float32]:
         """Return (n,) probabilities of links between nodes given by id; one type for all, or one for each."""
@@ -310,6 +321,24 @@ class Predictor(TrainedModel):
         """Return the ids of new nodes."""
         return list(ids_of(self.graph, self.new_indices).to_pylist())
 
+    def map_embeddings(
+        self, ids: Any = None, *, method: MapMethod = "auto", seed: int = 0, progress: ProgressCallback = silent
+    ) -> "EmbeddingMap":
+        """Place nodes in a plane, near one another where they are represented alike; of more than 5,000, some.
+
+        Args:
+            ids: Nodes; all if left out.
+            method: `"t-sne"`, `"umap"` (pip install umap-learn), or `"auto"` for UMAP where it is installed.
+            seed: What is drawn is a function of it.
+            progress: Told how many of the nodes are represented, from 0 to 1.
+
+        >>> predictor.map_embeddings().write(Path("map.png"))
+        """
+        from gatas.inference.embedding_map import embedding_map
+
+        nodes = None if ids is None else indices_of(self.graph, ids)
+        return embedding_map(self, nodes, method=method, seed=seed, progress=progress)
+
     def write_embeddings(
         self, path: str | Path, ids: Any = None, *, batch_size: int | None = None, progress: ProgressCallback = silent
     ) -> int:
@@ -318,9 +347,11 @@ class Predictor(TrainedModel):
 
         return write_embeddings(self, Path(path), ids, batch_size, progress)
 
-    def write_predictions(self, path: str | Path, ids: Any = None, *, progress: ProgressCallback = silent) -> int:
-        """Write classes of all nodes, or of some, as Parquet, CSV or JSON, a batch at a time; return their number."""
+    def write_predictions(
+        self, path: str | Path, ids: Any = None, *, draws: int | None = None, progress: ProgressCallback = silent
+    ) -> int:
+        """Write what is predicted of all nodes, or of some, as Parquet, CSV or JSON, a batch at a time; return their number."""
         from gatas.inference.files import write_predictions
 
-        self.check_classifies()
-        return write_predictions(self, Path(path), ids, progress)
+        self.check_predicts_nodes()
+        return write_predictions(self, Path(path), ids, draws, progress)

@@ -1,6 +1,6 @@
 """`Run`: what `fit` returns: settings, metrics, history, and a predictor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from gatas.inference.predictor import Predictor
@@ -19,4 +19,4 @@ class Run(TrainedRun):
 
     @classmethod
     def of(cls, trained: TrainedRun) -> "Run":
-        return cls(trained.config, trained.seed, trained.metrics, trained.history, trained.model, trained.dataset)
+        return cls(**{own.name: getattr(trained, own.name) for own in fields(trained)})

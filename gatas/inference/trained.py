@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gatas.datasets import Dataset, LinkTargets
+from gatas.datasets import Dataset, LinkTargets, NumberTargets
 from gatas.errors import GatasError
 from gatas.files import RunningChecksum
 from gatas.graph import Graph
@@ -16,11 +17,12 @@ from gatas.graph.inputs import Ints
 from gatas.graph.saved import graph_fingerprint
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of
-from gatas.inference.prediction import Prediction
+from gatas.inference.prediction import NumberPrediction, Prediction
 from gatas.progress import ProgressCallback
 from gatas.sampling import NeighbourSampler
 from gatas.sampling.sampler import Mode
-from gatas.tasks import Model
+from gatas.tasks import Model, NodeRegressor
+from gatas.tasks.metrics import mean_logits
 from gatas.transitions.ahead import ReadAhead
 
 BATCH_SIZE, GPU_BATCH_SIZE = 256, 1024
@@ -62,7 +64,7 @@ class TrainedModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of what is told apart: classes of nodes, or types of link."""
+        """Return the names of what is predicted: classes or numbers of nodes, or types of link."""
         return self.dataset.names
 
     @property
@@ -73,6 +75,10 @@ class TrainedModel:
     @property
     def predicts_links(self) -> bool:
         return isinstance(self.dataset.targets, LinkTargets)
+
+    @property
+    def predicts_numbers(self) -> bool:
+        return isinstance(self.dataset.targets, NumberTargets)
 
     @property
     def embedding_size(self) -> int:
@@ -95,7 +101,8 @@ class TrainedModel:
     @cached_property
     def fingerprint(self) -> str:
         """Return a hash of all that answers depend on: graph, features, settings and weights."""
-        model, mode = self.model, f"{self.mode} {len(self.draws)}"
+        calibrated = "" if self.temperature == 1 else f" {self.temperature!r}"
+        model, mode = self.model, f"{self.mode} {len(self.draws)}{calibrated}"
         digest = RunningChecksum()
         digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
         inputs = {"features": model.features, "labels": model.labels}
@@ -119,15 +126,64 @@ class TrainedModel:
             progress(done / len(nodes))
         return np.concatenate(found)
 
-    def predict_indices(self, nodes: Ints, batch_size: int | None = None) -> Prediction:
+    def predict_indices(self, nodes: Ints, batch_size: int | None = None, draws: int | None = None) -> Any:
+        """Predict the classes of nodes given by index, a `Prediction`; or their numbers, a `NumberPrediction`.
+
+        Args:
+            nodes: Indices.
+            batch_size: Nodes at a time.
+            draws: Neighbourhoods that are drawn for each node; answers are the mean over them, and come with its deviation.
+        """
+        if self.predicts_numbers:
+            return self.predict_numbers(nodes, batch_size, draws)
+        return self.predict_classes(nodes, batch_size, draws)
+
+    def predict_classes(self, nodes: Ints, batch_size: int | None = None, draws: int | None = None) -> Prediction:
         """Predict the classes of nodes given by index, with their probabilities."""
-        multi_label, found = self.dataset.node_targets.multi_label, [np.empty((0, len(self.names)), np.float32)]
+        multi_label, size = self.dataset.node_targets.multi_label, len(self.names)
+        found, spread = [np.empty((0, size), np.float32)], [np.empty((0, size), np.float32)]
+        for logits in self._outputs(nodes, batch_size, draws):
+            found.append(mean_probabilities(logits, multi_label, self.temperature).float().cpu().numpy())
+            if draws is not None:
+                tempered = probabilities_of(logits / self.temperature, multi_label)
+                spread.append(tempered.std(0).float().cpu().numpy())
+        deviations = None if draws is None else np.concatenate(spread)
+        return Prediction(ids_of(self.graph, nodes), self.names, np.concatenate(found), multi_label, deviations)
+
+    def predict_numbers(self, nodes: Ints, batch_size: int | None = None, draws: int | None = None) -> NumberPrediction:
+        """Predict the numbers of nodes given by index, in the units that the data has."""
+        assert isinstance(self.model, NodeRegressor)
+        found, spread = [np.empty((0, len(self.names)))], [np.empty((0, len(self.names)))]
+        for standardised in self._outputs(nodes, batch_size, draws):
+            numbers = self.model.in_units(standardised)
+            found.append(numbers.mean(0).cpu().numpy())
+            if draws is not None:
+                spread.append(numbers.std(0).cpu().numpy())
+        deviations = None if draws is None else np.concatenate(spread)
+        return NumberPrediction(ids_of(self.graph, nodes), self.names, np.concatenate(found), deviations)
+
+    def _outputs(self, nodes: Ints, batch_size: int | None, draws: int | None) -> Iterator[torch.Tensor]:
+        """Give (R, B, …) of what the head says of each batch of nodes, from each draw; by default from as many as usual."""
+        numbers = self.draws if draws is None else self.spread_draws(draws)
         for batch in self.batches(nodes, batch_size):
-            seen = (self.exact.represent(batch, self.mode, draw) for draw in self.draws)
-            logits = torch.stack([self.exact.apply_head(one) for one in seen])
-            chances = logits.sigmoid() if multi_label else logits.softmax(-1)
-            found.append(chances.mean(0).float().cpu().numpy())
-        return Prediction(ids_of(self.graph, nodes), self.names, np.concatenate(found), multi_label)
+            seen = (self.exact.represent(batch, self.mode, draw) for draw in numbers)
+            yield torch.stack([self.exact.apply_head(one) for one in seen])
+
+    def spread_draws(self, draws: int) -> range:
+        """Return the numbers of so many draws, to tell how far answers differ between them."""
+        if self.mode != "sample":
+            raise GatasError(
+                f"{draws} draws were asked for, but this predictor looks at {self.mode} neighbours, which are always the same. "
+                "Load the run with mode='sample'."
+            )
+        if draws < 2:
+            raise GatasError(f"draws is {draws}; a spread needs 2 or more.")
+        return range(-1, -1 - draws, -1)
+
+    @property
+    def temperature(self) -> float:
+        """Return what logits are divided by before they become probabilities; 1 where nothing was calibrated."""
+        return float(getattr(self.model, "temperature", 1.0))
 
     @property
     def new_indices(self) -> Ints:
@@ -151,8 +207,8 @@ class TrainedModel:
             raise GatasError(f"the type of link is missing; the model knows {', '.join(map(repr, self.names[:20]))}.")
         return self.names[0] if name is None else name
 
-    def check_classifies(self) -> None:
-        """Refuse to give classes where the model predicts links."""
+    def check_predicts_nodes(self) -> None:
+        """Refuse to give classes or numbers of nodes where the model predicts links."""
         if self.predicts_links:
             raise GatasError(
                 "the model predicts links, not classes of nodes. Ask for links: predict_links or rank_links, "
@@ -160,11 +216,25 @@ class TrainedModel:
             )
 
     def check_predicts_links(self) -> None:
-        """Refuse to give links where the model predicts classes."""
+        """Refuse to give links where the model predicts classes or numbers of nodes."""
         if not self.predicts_links:
-            raise GatasError(
-                "the model predicts classes of nodes, not links. Ask for classes: predict, or `gatas predict RUN`."
-            )
+            what = "numbers" if self.predicts_numbers else "classes"
+            raise GatasError(f"the model predicts {what} of nodes, not links. Ask for {what}: predict, or `gatas predict RUN`.")
+
+
+def probabilities_of(logits: torch.Tensor, multi_label: bool) -> torch.Tensor:
+    """Return probabilities of logits; of classes that exclude one another they add up to 1."""
+    return logits.sigmoid() if multi_label else logits.softmax(-1)
+
+
+def mean_probabilities(logits: torch.Tensor, multi_label: bool, temperature: float) -> torch.Tensor:
+    """Return the mean over draws of the probabilities of (R, …) logits, at a temperature.
+
+    The mean is tempered, not what it is taken of: so the order of classes stays as it is.
+    """
+    if temperature == 1:
+        return probabilities_of(logits, multi_label).mean(0)
+    return probabilities_of(mean_logits(logits, multi_label) / temperature, multi_label)
 
 
 def batch_size_on(device: str) -> int:

@@ -17,7 +17,7 @@ from gatas.graph import Graph
 from gatas.graph.inputs import Ints
 from gatas.graph.saved import KINDS
 from gatas.graph.storage import NamedArrays, Store, open_store, store_fingerprint
-from gatas.inference import Prediction, Predictor
+from gatas.inference import NumberPrediction, Prediction, Predictor
 from gatas.inference.files import embedding_schema, embedding_table, write_matrix, write_tables
 from gatas.inference.ids import ids_of
 from gatas.inference.trained import batch_size_on
@@ -91,7 +91,8 @@ class AnswersTask:
         try:
             if self.asked == "embeddings":
                 return {"rows": predictor.embed_indices(nodes, self.batch_size)}
-            return {"rows": predictor.predict_indices(nodes, self.batch_size).probabilities}
+            found = predictor.predict_indices(nodes, self.batch_size)
+            return {"rows": found.values if isinstance(found, NumberPrediction) else found.probabilities}
         finally:
             torch.set_num_threads(before)
 
@@ -105,11 +106,12 @@ class AnswersTask:
             write_tables(out, schema, (embedding_table(graph, nodes, rows, schema) for nodes, rows in self._batches(job)))
         else:
             tables = (_predictions(graph, plan, nodes, rows) for nodes, rows in self._batches(job))
-            schema = _predictions(graph, plan, np.empty(0, np.int64), np.empty((0, size), np.float32)).schema
+            kind = np.float64 if plan.parameter("about")["task"] == "node regression" else np.float32
+            schema = _predictions(graph, plan, np.empty(0, np.int64), np.empty((0, size), kind)).schema
             write_tables(out, schema, tables)
         return {"nodes": graph.num_nodes, "size": size, "model": model}
 
-    def _batches(self, job: Job) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
+    def _batches(self, job: Job) -> Iterator[tuple[Ints, NDArray[Any]]]:
         """Give nodes and their rows, in the batches of one process."""
         for part, store in zip(job.parts, job.stores, strict=True):
             for first in range(part.first, part.last, self.whole_batch):
@@ -117,8 +119,8 @@ class AnswersTask:
                 yield nodes, np.array(store.array("rows")[nodes[0] - part.first : nodes[-1] + 1 - part.first])
 
 
-def check_classifies(run: Path) -> None:
-    """Refuse to predict classes with a run of links, before the work rather than after it."""
+def check_predicts_nodes(run: Path) -> None:
+    """Refuse to predict classes or numbers of nodes with a run of links, before the work rather than after it."""
     if read_run(run).about["task"] == "link prediction":
         raise GatasError("the model predicts links, not classes of nodes; of all nodes there are too many. Leave --engine out.")
 
@@ -139,7 +141,9 @@ def _predictor(task: AnswersTask, folder: Path, key: str, threads: int) -> Predi
     return _made(run, dataset, ReadAhead(source) if on_gpu else source, task.device)
 
 
-def _predictions(graph: Graph, plan: Store, nodes: Ints, rows: NDArray[np.float32]) -> Any:
+def _predictions(graph: Graph, plan: Store, nodes: Ints, rows: NDArray[Any]) -> Any:
     about = plan.parameter("about")
+    if about["task"] == "node regression":
+        return NumberPrediction(ids_of(graph, nodes), tuple(about["names"]), rows).table()
     multi_label = about["task"] == "multi-label node classification"
     return Prediction(ids_of(graph, nodes), tuple(about["names"]), rows, multi_label).table()

@@ -120,10 +120,16 @@ def _add_predictions(app: FastAPI, service: ModelService) -> None:
         """Return the representations of nodes, known or new."""
         return await respond(request, num_ids(request))
 
-    @app.post("/v1/predict", tags=["predictions"], response_model=responses.PredictResponse, responses=ERRORS)
+    @app.post(
+        "/v1/predict",
+        tags=["predictions"],
+        response_model=responses.PredictResponse | responses.NumbersResponse,
+        responses=ERRORS,
+    )
     async def predict(request: PredictRequest) -> Response:
-        """Return the classes of nodes, known or new, with their probabilities."""
-        return await respond(request, num_ids(request))
+        """Return the classes of nodes, known or new, with their probabilities; or their numbers."""
+        count = num_ids(request) * (request.draws or 1)
+        return await respond(request, _check_count(count, settings.max_ids, "ids times draws"))
 
     @app.post("/v1/links", tags=["predictions"], response_model=responses.LinksResponse, responses=ERRORS)
     async def links(request: LinksRequest) -> Response:

@@ -8,7 +8,7 @@ import torch
 from pydantic_core import to_json
 
 from gatas.graph.inputs import Ints
-from gatas.inference import LinkExplanation
+from gatas.inference import LinkExplanation, NumberPrediction, Prediction
 from gatas.serving.errors import ApiError, unprocessable
 from gatas.serving.loaded_model import LoadedModel
 from gatas.serving.requests import (
@@ -92,7 +92,9 @@ def _handle_group(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWa
 def _group_key(resolved: ResolvedRequest, number: int) -> Any:
     """Return what requests that are answered together have in common."""
     request = resolved.request
-    if isinstance(request, EmbedRequest | PredictRequest | LinksRequest):
+    if isinstance(request, PredictRequest):
+        return type(request), id(resolved.predictor), request.draws
+    if isinstance(request, EmbedRequest | LinksRequest):
         return type(request), id(resolved.predictor)
     if isinstance(request, RankLinksRequest) and request.new is None:
         assert resolved.link_types is not None
@@ -108,18 +110,28 @@ def _embed(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -
 
 def _predict(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
     nodes, places = _distinct_nodes(group)
-    found = group[0].predictor.predict_indices(nodes)
-    labels, probabilities = found.labels, found.probabilities
-    about, bodies = {"classes": list(found.names), "multi_label": found.multi_label}, []
+    found = group[0].predictor.predict_indices(nodes, draws=group[0].request.draws)
+    about: Body = {"numbers": list(found.names)}
+    if isinstance(found, Prediction):
+        about = {"classes": list(found.names), "multi_label": found.multi_label}
+    answers, bodies = _node_answers(found), []
     for one, own in zip(group, places, strict=True):
         rows = zip(one.ids, own.tolist(), strict=True)
-        classes = [_node_classes(node_id, labels[row], probabilities[row].tolist()) for node_id, row in rows]
-        bodies.append({**about, "predictions": classes})
+        bodies.append({**about, "predictions": [{"id": node_id, **answers[row]} for node_id, row in rows]})
     return bodies
 
 
-def _node_classes(node_id: Any, label: Any, probabilities: list[float]) -> Body:
-    return {"id": node_id, "labels": label if isinstance(label, list) else [label], "probabilities": probabilities}
+def _node_answers(found: Prediction | NumberPrediction) -> list[Body]:
+    """Return the classes or the numbers of each node, with deviations where these were asked for."""
+    bodies: list[Body]
+    if isinstance(found, Prediction):
+        labels = [label if isinstance(label, list) else [label] for label in found.labels]
+        rows = zip(labels, found.probabilities.tolist(), strict=True)
+        bodies = [{"labels": own, "probabilities": probabilities} for own, probabilities in rows]
+    else:
+        bodies = [{"values": values} for values in found.values.tolist()]
+    deviations = [None] * len(bodies) if found.deviations is None else found.deviations.tolist()
+    return [{**body, "deviations": own} for body, own in zip(bodies, deviations, strict=True)]
 
 
 def _links(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
@@ -157,8 +169,7 @@ def _explain(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted)
         return [{"classes": list(predictor.names), **found.to_dict(request.top)}]
     prediction = None
     if not predictor.predicts_links:
-        classes = predictor.predict_indices(one.nodes)
-        prediction = _node_classes(ids[0], classes.labels[0], classes.probabilities[0].tolist())
+        prediction = {"id": ids[0], **_node_answers(predictor.predict_indices(one.nodes))[0]}
     return [{"classes": list(predictor.names), "prediction": prediction, "other": None, **found.to_dict(request.top)}]
 
 

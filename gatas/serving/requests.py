@@ -60,9 +60,12 @@ class EmbedRequest(StrictRequest):
 
 
 class PredictRequest(StrictRequest):
-    """Nodes whose classes are wanted."""
+    """Nodes whose classes, or whose numbers, are wanted."""
 
     ids: list[NodeId] | None = Field(None, description=NODES_ASKED)
+    draws: Annotated[int, Field(ge=2, le=100)] | None = Field(
+        None, description="How often neighbours are drawn; answers are then means over draws, with their standard deviation"
+    )
     new: NewNodes | None = None
 
 

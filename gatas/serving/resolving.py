@@ -52,7 +52,8 @@ def resolve(model: LoadedModel, request: ModelRequest) -> ResolvedRequest:
     predictor = model.predictor if request.new is None else _with_new_nodes(model, request.new)
     if isinstance(request, EmbedRequest | PredictRequest):
         if isinstance(request, PredictRequest):
-            _check_classifies(model)
+            _check_predicts_nodes(model)
+            _check_draws(predictor, request.draws)
         nodes = predictor.new_indices if request.ids is None else _find(model, predictor, request.ids)
         return ResolvedRequest(request, predictor, nodes)
     if isinstance(request, LinksRequest):
@@ -105,14 +106,21 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:LISTED_NAMES])) + (" …" if len(names) > LISTED_NAMES else "")
 
 
-def _check_classifies(model: LoadedModel) -> None:
+def _check_draws(predictor: Predictor, draws: int | None) -> None:
+    if draws is not None and predictor.mode != "sample":
+        text = f"`draws` was given, but this model looks at {predictor.mode} neighbours: nothing is drawn. Leave it out."
+        raise unprocessable("invalid", text)
+
+
+def _check_predicts_nodes(model: LoadedModel) -> None:
     if model.predictor.predicts_links:
         raise unprocessable("wrong_task", "the model predicts links, not classes of nodes. Use /v1/links.")
 
 
 def _check_predicts_links(model: LoadedModel) -> None:
     if not model.predictor.predicts_links:
-        raise unprocessable("wrong_task", "the model predicts classes of nodes, not links. Use /v1/predict.")
+        what = "numbers" if model.predictor.predicts_numbers else "classes"
+        raise unprocessable("wrong_task", f"the model predicts {what} of nodes, not links. Use /v1/predict.")
 
 
 def _explained_nodes(model: LoadedModel, predictor: Predictor, request: ExplainRequest) -> Ints:

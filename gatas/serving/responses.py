@@ -19,6 +19,23 @@ class NodeClasses(BaseModel):
     id: Id
     labels: list[str] = Field(description="The most probable class; if `multi_label`, every class with a probability above 0.5")
     probabilities: list[float] = Field(description="A probability per class, in the order of `classes`")
+    deviations: list[float] | None = Field(
+        description="Standard deviation of each probability over draws, where `draws` was given; else null"
+    )
+
+
+class NodeNumbers(BaseModel):
+    id: Id
+    values: list[float] = Field(description="A number per target, in the order of `numbers` and in the units of the data")
+    deviations: list[float] | None = Field(
+        description="Standard deviation of each number over draws, where `draws` was given; else null"
+    )
+
+
+class NumbersResponse(BaseModel):
+    model: str = Field(description=MODEL)
+    numbers: list[str] = Field(description="Names of the numbers that the model predicts")
+    predictions: list[NodeNumbers]
 
 
 class PredictResponse(BaseModel):
@@ -66,6 +83,13 @@ class ExplainedAnswer(BaseModel):
     log_odds: float
 
 
+class ExplainedNumber(BaseModel):
+    """The number that is explained, in the units of the data."""
+
+    name: str
+    value: float
+
+
 class ContributionGroup(BaseModel):
     """The rows that share a path or a depth: their sums, and the effect of leaving all of them out."""
 
@@ -87,8 +111,9 @@ class Contribution(BaseModel):
     probability: float = Field(description="P: the probability that the row is drawn")
     attention: float = Field(description="α: the mean over heads; sums to 1 over all rows")
     share: float = Field(description="Share of the output of the heads; sums to 1 over all rows, and may be negative")
-    effect: float | None = Field(description="Log-odds that the answer loses without the row")
-    probability_without: float | None = Field(description="Probability of the answer without the row")
+    effect: float | None = Field(description="Log-odds that the answer loses without the row, or what a number loses")
+    probability_without: float | None = Field(description="Probability of the answer without the row; null for a number")
+    value_without: float | None = Field(description="The number without the row; null where no number is explained")
     attention_by_head: list[float]
 
 
@@ -96,7 +121,7 @@ class NodeExplanation(BaseModel):
     """A node and the neighbours that its representation is made of."""
 
     target: Id
-    answer: ExplainedAnswer | None
+    answer: ExplainedAnswer | ExplainedNumber | None
     mode: str = Field(description="Which neighbours were looked at: `sample`, `top` or `all`")
     num_rows: int = Field(description="Number of rows, of which `rows` has the first")
     num_candidates: int = Field(description="Number of rows that could have been drawn")
@@ -109,8 +134,10 @@ class NodeExplanation(BaseModel):
 
 class ExplainResponse(NodeExplanation):
     model: str = Field(description=MODEL)
-    classes: list[str] = Field(description="Names of all classes, or of all link types")
-    prediction: NodeClasses | None = Field(description="Classes of the node, as in /v1/predict; null for a link")
+    classes: list[str] = Field(description="Names of all classes, of all numbers, or of all link types")
+    prediction: NodeClasses | NodeNumbers | None = Field(
+        description="Classes or numbers of the node, as in /v1/predict; null for a link"
+    )
     other: NodeExplanation | None = Field(description="The target node of the link; null for a node")
 
 
@@ -203,7 +230,9 @@ class ModelResponse(BaseModel):
     model: str = Field(description="Fingerprint of the model: a hash of all that its answers depend on")
     gatas: str = Field(description="Version of gatas")
     task: str = Field(description="What the model predicts, such as `node classification`")
-    names: list[str] = Field(description="Names of the classes, or of the link types for a model that predicts links")
+    names: list[str] = Field(
+        description="Names of the classes or of the numbers, or of the link types for a model that predicts links"
+    )
     num_nodes: int
     num_edges: int
     edge_types: list[str]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
@@ -86,6 +87,13 @@ def gatne_protocol(scores: NDArray[Any], truth: NDArray[Any], types: NDArray[Any
     return {name: _mean(row[place] for row in rows) for place, name in enumerate(("roc_auc", "pr_auc", "f1"))}
 
 
+def mean_logits(logits: Tensor, multi_label: bool) -> Tensor:
+    """Return logits of the mean probability over draws, (R, …, classes)."""
+    if len(logits) == 1:
+        return logits[0]
+    return mean_logit(logits) if multi_label else logits.log_softmax(-1).logsumexp(0)
+
+
 def mean_logit(logits: Tensor) -> Tensor:
     """Return the logit of the mean probability over (R, …), finite where a probability rounds to 1."""
     return F.logsigmoid(logits).logsumexp(0) - F.logsigmoid(-logits).logsumexp(0)
@@ -94,3 +102,40 @@ def mean_logit(logits: Tensor) -> Tensor:
 def _mean(values: Any) -> float:
     found = list(values)
     return float(np.mean(found)) if found else float("nan")
+
+
+def regression_metrics(found: NDArray[Any], truth: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Return MAE, RMSE and R² of (n, targets) numbers: of every target, over the nodes where it is known, and their means.
+
+    R² is 0 for the mean of the truth, 1 for the truth; of a target that is the same for all nodes there is none.
+    """
+    by_target: dict[str, dict[str, float]] = {}
+    for column, name in enumerate(names):
+        known = ~np.isnan(truth[:, column])
+        own, wanted = found[known, column], truth[known, column]
+        by_target[name] = {"support": int(known.sum()), **_distances(own, wanted)}
+    means = {
+        metric: _mean(of[metric] for of in by_target.values() if np.isfinite(of[metric])) for metric in ("mae", "rmse", "r2")
+    }
+    return {**means, "by_target": by_target}
+
+
+def _distances(found: NDArray[Any], truth: NDArray[Any]) -> dict[str, float]:
+    if not len(truth):
+        return dict.fromkeys(("mae", "rmse", "r2"), float("nan"))
+    squared, spread = ((found - truth) ** 2).mean(), truth.var()
+    r2 = float(1 - squared / spread) if spread > 0 else float("nan")
+    return {"mae": float(abs(found - truth).mean()), "rmse": float(np.sqrt(squared)), "r2": r2}
+
+
+def mean_r2(found: Tensor, truth: Tensor) -> Tensor:
+    """Return (M,) R² of (M, n, targets) numbers, the mean over targets; what is NaN in (n, targets) truth is not known."""
+    known = ~truth.isnan()
+    count = known.sum(0).clamp_min(1)
+    wanted = torch.where(known, truth, 0)
+    centred = torch.where(known, truth - wanted.sum(0) / count, 0)
+    left = torch.where(known, found - wanted, 0).square().sum(-2)  # (M, targets)
+    spread = centred.square().sum(0)
+    usable = (spread > 0) & (known.sum(0) > 1)
+    r2 = torch.where(usable, 1 - left / spread.clamp_min(torch.finfo(spread.dtype).tiny), 0)
+    return r2.sum(-1) / usable.sum().clamp_min(1)

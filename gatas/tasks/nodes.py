@@ -13,10 +13,14 @@ from gatas.errors import ConfigError, GatasError
 from gatas.nn import NodeHead
 from gatas.sampling.sampler import Mode
 from gatas.tasks.batches import Batches, cut, fill, generator_of
+from gatas.tasks.calibration import fit_temperature
+from gatas.tasks.class_details import ClassDetails
+from gatas.tasks.class_weights import ClassWeights, weights_of_classes
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
-from gatas.tasks.metrics import classification_metrics, mean_logit, micro_metric
+from gatas.tasks.metrics import classification_metrics, mean_logits, micro_metric
 from gatas.tasks.model import Model, as_tensor
+from gatas.tasks.number_details import NumberDetails
 
 
 class NodeClassifier(Model):
@@ -37,6 +41,13 @@ class NodeClassifier(Model):
     >>> run = gatas.fit(model, dataset, seed=0)
     """
 
+    temperature: float = 1.0
+    """What logits are divided by before they become probabilities; fitted to validation data after training."""
+
+    def reset(self, seed: int) -> None:
+        self.temperature = 1.0
+        super().reset(seed)
+
     def _make_head(self) -> nn.Module:
         return NodeHead(self.encoder.output_size, len(self.names), self.config.hidden_sizes)
 
@@ -51,15 +62,23 @@ class NodeClassifier(Model):
 class NodeTask:
     """Batches, loss and metrics of node classification."""
 
+    classifies = True
+    class_weights: Tensor | None = None
+
     def __init__(
-        self, dataset: Dataset, batch_size: int, *, by_graph: bool = False, consistency: Consistency | None = None
+        self,
+        dataset: Dataset,
+        batch_size: int,
+        *,
+        by_graph: bool = False,
+        consistency: Consistency | None = None,
+        class_weights: ClassWeights = "none",
+        label_smoothing: float = 0.0,
     ) -> None:
-        if not isinstance(dataset.targets, NodeTargets):
-            raise GatasError(f"{dataset.name} is for {dataset.task}; a NodeClassifier needs labelled nodes.")
-        self.multi_label, self.splits = dataset.targets.multi_label, dataset.targets.splits
-        self.metric = "micro_f1" if self.multi_label else "accuracy"
-        self.batch_size, self.consistency = batch_size, consistency
-        self.labels = as_tensor(dataset.targets.labels, copy=not dataset.mapped)
+        self.batch_size, self.consistency, self.label_smoothing = batch_size, consistency, label_smoothing
+        self._take_targets(dataset)
+        if class_weights != "none":
+            self.class_weights = weights_of_classes(dataset.node_targets, class_weights)
         graph_id = dataset.nodes.graph_id if by_graph else None
         self.graph_id = None if graph_id is None else np.asarray(graph_id)
         self.columns: dict[str, Any] = {"target": None}
@@ -67,6 +86,14 @@ class NodeTask:
             self.columns["first_node"] = np.searchsorted(self.graph_id, self.graph_id)
         if consistency is not None:
             self._look_at_others(dataset)
+
+    def _take_targets(self, dataset: Dataset) -> None:
+        if not isinstance(dataset.targets, NodeTargets):
+            raise GatasError(f"{dataset.name} is for {dataset.task}; a NodeClassifier needs labelled nodes.")
+        self.names, self.splits = dataset.names, dataset.targets.splits
+        self.multi_label = dataset.targets.multi_label
+        self.metric = "micro_f1" if self.multi_label else "accuracy"
+        self.labels = as_tensor(dataset.targets.labels, copy=not dataset.mapped)
 
     def _look_at_others(self, dataset: Dataset) -> None:
         """Have batches also hold nodes whose labels are not `known`."""
@@ -80,6 +107,7 @@ class NodeTask:
 
     def to(self, device: torch.device) -> "NodeTask":
         self.labels = self.labels.to(device)
+        self.class_weights = None if self.class_weights is None else self.class_weights.to(device)
         return self
 
     def epoch(self, seed: int, number: int) -> Batches:
@@ -117,31 +145,48 @@ class NodeTask:
 
     def loss(self, logits: Tensor, target: Tensor, weight: Tensor, whole: Tensor | None = None) -> Tensor:
         """Return the mean over a batch's nodes (and labels), or their part of it where `whole` has the weights of more."""
-        return (self._losses(logits, self.labels[target].clamp_min(0)) * weight).sum() / (
-            weight if whole is None else whole
-        ).sum()
+        losses = self._losses(logits, self.labels[target].clamp_min(0), self.class_weights, self.label_smoothing)
+        return (losses * weight).sum() / (weight if whole is None else whole).sum()
 
-    def _losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def _losses(
+        self, logits: Tensor, labels: Tensor, class_weights: Tensor | None = None, label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Return (n,) losses of nodes; classes may have weights, and what is certain may be made less so."""
         if self.multi_label:
-            return F.binary_cross_entropy_with_logits(logits, labels.float(), reduction="none").mean(-1)
-        return F.cross_entropy(logits, labels, reduction="none")
+            wanted = labels.float()
+            if label_smoothing:
+                wanted = wanted * (1 - label_smoothing) + label_smoothing / 2
+            losses = F.binary_cross_entropy_with_logits(logits, wanted, pos_weight=class_weights, reduction="none")
+            return losses.mean(-1)
+        losses = F.cross_entropy(logits, labels, reduction="none", label_smoothing=label_smoothing)
+        return losses if class_weights is None else losses * class_weights[labels]
 
     def mean_logits(self, logits: Tensor) -> Tensor:
         """Return logits of the mean probability over draws, (R, …)."""
-        if len(logits) == 1:
-            return logits[0]
-        return mean_logit(logits) if self.multi_label else logits.log_softmax(-1).logsumexp(0)
+        return mean_logits(logits, self.multi_label)
 
     def monitor(self, logits: Tensor, split: str) -> dict[str, Tensor]:
-        """Return loss and metric of M models, from (M, n, num_classes) logits of the split's nodes in ascending order."""
+        """Return loss and metric of M models, from (M, n, num_classes) logits of the split's nodes in ascending order.
+
+        Where classes have weights in training, they have them here, so that early stopping looks at what is asked for.
+        """
         labels = self._labels_of(split)
-        losses = self._losses(logits.flatten(0, 1), labels.repeat(len(logits), *[1] * (labels.ndim - 1)))
+        several = labels.repeat(len(logits), *[1] * (labels.ndim - 1))
+        losses = self._losses(logits.flatten(0, 1), several, self.class_weights)
         return {"loss": losses.view(len(logits), -1).mean(1), self.metric: micro_metric(logits, labels)}
 
     def measure(self, logits: Tensor, split: str) -> dict[str, Any]:
-        """Return loss and all metrics of one model."""
+        """Return the loss, in which all nodes count alike, and all metrics of one model."""
         labels = self._labels_of(split)
         return {"loss": float(self._losses(logits, labels).mean()), **classification_metrics(logits, labels)}
+
+    def fit_temperature(self, logits: Tensor, split: str) -> float:
+        """Return the temperature at which the logits of a split have the largest likelihood."""
+        return fit_temperature(logits, self._labels_of(split))
+
+    def details(self, logits: Tensor, split: str, temperature: float = 1.0) -> ClassDetails | NumberDetails:
+        """Return what the metrics of one model are made of, class by class, with probabilities at a temperature."""
+        return ClassDetails.of(self.names, logits, self._labels_of(split), temperature)
 
     def _labels_of(self, split: str) -> Tensor:
         return self.labels[torch.from_numpy(np.sort(np.asarray(self.splits[split]))).to(self.labels.device)]

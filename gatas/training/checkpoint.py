@@ -27,7 +27,7 @@ from gatas.training.stopping import EarlyStopping
 
 FORMAT = 3
 """Formats 1 and 2 are those of gatas 0.1."""
-MAY_CHANGE_ON_RESUME = {"epochs", "checkpoint_seconds", "keep_checkpoints"}
+MAY_CHANGE_ON_RESUME = {"epochs", "checkpoint_seconds", "keep_checkpoints", "calibrate"}
 """Settings that may change between a training and its resumption, as they change nothing that was done."""
 STOPPING = ("best", "best_epoch", "last_epoch", "highest", "last_improvement")
 

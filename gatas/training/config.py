@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
 from gatas.datasets.settings import parsed_setting
@@ -18,6 +18,21 @@ PAIR_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250
 LINK_DEFAULTS: dict[str, Any] = {
     "loss": "list", "hidden_folds": 10, "n3": 0.01, "epochs": 100, "patience": 10, "batch_size": 1000, "monitor": "metric",
 }  # fmt: skip
+
+
+def _weights_by_name(given: Any) -> Any:
+    if isinstance(given, Mapping):
+        wrong = {
+            name: weight for name, weight in given.items() if isinstance(weight, bool) or not isinstance(weight, int | float)
+        }
+        if not wrong and all(0 < weight < float("inf") for weight in given.values()):
+            return {str(name): float(weight) for name, weight in given.items()}
+    elif given in ("none", "balanced", None):
+        return given or "none"
+    raise ValueError(f"{given!r} came; expected none, balanced, or a weight above 0 for each class, such as {{spam: 3}}.")
+
+
+WeightsByName = Annotated[Literal["none", "balanced"] | dict[str, float], BeforeValidator(_weights_by_name)]
 
 
 def training_defaults(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,6 +60,9 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     loss: Literal["binary", "list"] = Field(
         "binary", description="of links: each pair is a link or none; or its ends among many nodes, by softmax"
     )
+    regression_loss: Literal["squared", "huber"] = Field(
+        "squared", description="of numbers, in standard deviations; huber: less moved by those that are far off"
+    )
     negatives: Literal["once", "each epoch"] = Field("each epoch", description="binary: when negatives are re-sampled")
     negative_types: Literal["as links", "all alike"] = Field(
         "as links", description="binary: types of negatives are as frequent as those of links, or all are"
@@ -64,6 +82,15 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     consistency_draws: int = Field(2, ge=2, description="how often each node of a step is then looked at")
     consistency_nodes: int = Field(500, ge=0, description="how many nodes without labels a step then holds")
     temperature: float = Field(0.5, gt=0, le=1, description="how much the mean of the draws is then sharpened; 1: not at all")
+    class_weights: WeightsByName = Field(
+        "none", description="of classes in the loss: balanced gives rare ones as much as frequent ones; or a weight by name"
+    )
+    label_smoothing: float = Field(
+        0.0, ge=0, lt=1, description="share of each label that is spread over all classes in training; 0: none"
+    )
+    calibrate: bool = Field(
+        True, description="fit a temperature of probabilities to validation data after training; classes stay as they are"
+    )
     monitor: Literal["loss", "metric", "either", "both"] = Field(
         "loss",
         description="what early stopping looks at, on validation data; either: keeps the best metric, waits for both; "

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from gatas.datasets import Dataset
 from gatas.datasets.config import StoreData
 from gatas.errors import TrainingError
-from gatas.tasks import Model
+from gatas.tasks import Model, NodeTask
 from gatas.tasks.config import checked
 from gatas.training.config import Config, TrainingConfig
 from gatas.training.folder import read_run
@@ -31,11 +31,14 @@ def evaluate(
     if split not in dataset.splits:
         raise TrainingError(f"{dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}.")
     config = checked(TrainingConfig, settings)
-    task = make_task(dataset, config)
+    task = make_task(dataset, config, model)
     learner = Learner.of([model], task, config, chosen_device(device))
     with exact_products(Config(training=config)):
         (logits,) = learner.predict(split)
-    return task.measure(logits, split)
+    measured: dict[str, Any] = task.measure(logits, split)
+    if isinstance(task, NodeTask):
+        measured |= task.details(logits, split, getattr(model, "temperature", 1.0)).metrics
+    return measured
 
 
 def evaluate_run(

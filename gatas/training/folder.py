@@ -3,7 +3,7 @@
 config.yaml          all settings                        weights.safetensors  the model's best weights
 data/                graph, node table and targets       metrics.json         what was measured; written last
 about.json           format, version, task, seed         history.jsonl        epoch by epoch
-ids.parquet          the id of each node index           *.png                plots
+ids.parquet          the id of each node index           *.png, *.csv         plots, and tables by class or number
 checksums.json       the sha256 of every file here
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,25 +24,28 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from gatas import __version__
-from gatas.datasets import Dataset, LinkTargets
+from gatas.datasets import Dataset, LinkTargets, NodeTargets, NumberTargets
 from gatas.datasets.config import StoreData
 from gatas.errors import StoreError, TrainingError
 from gatas.files import checksum_of, read_signed_json, signed_json, verify_checksums
 from gatas.graph.saved import KINDS
 from gatas.graph.storage import copy_store, store_fingerprint, verify_store
-from gatas.tasks import LinkPredictor, Model, NodeClassifier
+from gatas.tasks import LinkPredictor, Model, NodeClassifier, NodeRegressor
 from gatas.training.checkpoint import verify_checkpoints, write_whole, writing
 from gatas.training.config import Config, load_config
 from gatas.training.run import Runs, TrainedRun
 from gatas.transitions import TransitionSource
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 CHECKSUMS = "checksums.json"
 DATA = "data"
 ID_ROWS = 1 << 16
 """Ids that are written at once."""
+MODELS: dict[type, type[LinkPredictor] | type[NodeClassifier] | type[NodeRegressor]] = {
+    LinkTargets: LinkPredictor,
+    NodeTargets: NodeClassifier,
+    NumberTargets: NodeRegressor,
+}
+"""The models of what is asked of a graph."""
 FORMAT = 2
 """Format 1 is that of gatas 0.1, whose folders do not hold their data."""
 
@@ -78,12 +81,15 @@ class StoredRun:
 
     def make_model(self, dataset: Dataset, transitions: TransitionSource | None = None) -> Model:
         """Make the trained model over its data and, where they exist already, its transitions."""
-        kind = LinkPredictor if isinstance(dataset.targets, LinkTargets) else NodeClassifier
-        model = kind(dataset, transitions=transitions, seed=self.about["seed"], **self.config.model.model_dump())
+        model = MODELS[type(dataset.targets)](
+            dataset, transitions=transitions, seed=self.about["seed"], **self.config.model.model_dump()
+        )
         try:
             model.load_state_dict(self.weights)
         except RuntimeError as error:
             raise TrainingError(f"the weights in {self.folder} do not fit its config.yaml and data ({error}).") from None
+        if isinstance(model, NodeClassifier):
+            model.temperature = self.about["temperature"]
         return model.eval()
 
 
@@ -98,6 +104,7 @@ def read_run(folder: Path) -> StoredRun:
         _check_format(folder, about.get("format", 1))
         weights = load_tensors(folder.joinpath("weights.safetensors").read_bytes())
         found = {name: about[name] for name in ("data", "note", "seed", "contents", "task", "names")}
+        found["temperature"] = float(about.get("temperature", 1.0))  # of earlier versions: probabilities as they were
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise TrainingError(f"{folder} holds no finished run that can be read ({error}). Give the folder of one.") from None
     return StoredRun(folder, found, weights)
@@ -137,7 +144,8 @@ def summary(runs: Runs[Any]) -> dict[str, Any]:
 
 
 def _write_one(run: TrainedRun, folder: Path, stored_data: Path | None) -> None:
-    from gatas.training.plots import curve_plot, depth_plot  # matplotlib: half a second that readers need not wait
+    from gatas.training.detail_files import detail_files
+    from gatas.training.plots import curve_plot, depth_plot, png  # matplotlib: half a second that readers need not wait
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,6 +161,7 @@ def _write_one(run: TrainedRun, folder: Path, stored_data: Path | None) -> None:
         "task": run.dataset.task,
         "names": run.dataset.names,
         "seed": run.seed,
+        **({"temperature": run.model.temperature} if isinstance(run.model, NodeClassifier) else {}),
     }
     weights = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in run.model.state_dict().items()}
     files = {
@@ -161,10 +170,11 @@ def _write_one(run: TrainedRun, folder: Path, stored_data: Path | None) -> None:
         "about.json": _json(about),
         "ids.parquet": _ids(run.dataset),
         "history.jsonl": "".join(json.dumps(entry) + "\n" for entry in run.history).encode(),
-        "curve.png": _png(curve_plot(run)),
+        "curve.png": png(curve_plot(run)),
     }
     if "depth" in run.history[-1]:
-        files["depth.png"] = _png(depth_plot(run))
+        files["depth.png"] = png(depth_plot(run))
+    files |= detail_files(run)
     _write_files(folder, {**files, "metrics.json": _json(run.metrics)})
 
 
@@ -219,12 +229,6 @@ def _ids(dataset: Dataset) -> bytes:
             nodes = np.arange(first, min(first + ID_ROWS, graph.num_nodes))
             names = nodes if graph.node_ids is None else graph.node_ids.take(nodes)
             writer.write_table(pa.table([pa.array(nodes), pa.array(names)], schema=schema))
-    return buffer.getvalue()
-
-
-def _png(figure: "Figure") -> bytes:
-    buffer = BytesIO()
-    figure.savefig(buffer, dpi=120, format="png")
     return buffer.getvalue()
 
 

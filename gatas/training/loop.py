@@ -11,22 +11,31 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, LinkTargets
+from gatas.datasets import Dataset, LinkTargets, NumberTargets
 from gatas.errors import ConfigError, GatasError, GatasWarning, TrainingError
 from gatas.graph import Graph
-from gatas.tasks import LinkListTask, LinkPredictor, LinkTask, Model, NodeClassifier, NodeTask
+from gatas.tasks import (
+    LinkListTask,
+    LinkPredictor,
+    LinkTask,
+    Model,
+    NodeClassifier,
+    NodeRegressor,
+    NodeTask,
+    RegressionTask,
+)
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, TrainingConfig
-from gatas.training.folder import write_run
+from gatas.training.folder import MODELS, write_run
 from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
 from gatas.training.progress import Entry, Report, reporting
-from gatas.training.run import TrainedRun
+from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 
 JUMP = 3.0
@@ -35,7 +44,7 @@ JUMP = 3.0
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
     """Make a model for the data set's task; transitions are shared with one that is `like` it."""
-    kind = LinkPredictor if isinstance(dataset.targets, LinkTargets) else NodeClassifier
+    kind = MODELS[type(dataset.targets)]
     return kind(dataset, transitions=None if like is None else like.transitions, seed=seed, **config.model.model_dump())
 
 
@@ -60,7 +69,8 @@ def fit_models(
         check_link_training(models[0], config.training)
     if len(models) > 1 and config.training.loss == "list":
         return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
-    learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device), group)
+    task = make_task(dataset, config.training, models[0])
+    learner = Learner.of(models, task, config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, report, limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
     with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
@@ -73,8 +83,10 @@ def fit_models(
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
             weights = learner.weights(number)
             models[number].load_state_dict(weights)
+            if isinstance(models[number], NodeClassifier):
+                models[number].temperature = own.get("temperature", 1.0)
             history = [entry_of(entry, number) for entry in session.history[: own["epochs"]]]
-            runs.append(TrainedRun(config, seed, own, history, models[number], dataset))
+            runs.append(TrainedRun(config, seed, own, history, models[number], dataset, session.details[number]))
         if folder is not None and first:
             write_run(runs, Path(folder))
     return runs
@@ -126,7 +138,7 @@ def check_link_training(model: LinkPredictor, config: TrainingConfig) -> None:
 
 def check_fits(model: Model, dataset: Dataset) -> None:
     """Refuse data that the model was not made for."""
-    if isinstance(model, LinkPredictor) != isinstance(dataset.targets, LinkTargets):
+    if not isinstance(model, MODELS[type(dataset.targets)]):
         raise GatasError(f"{dataset.name} is for {dataset.task}, which a {type(model).__name__} does not learn.")
     if (model.graph.num_nodes, model.names) != (dataset.graph.num_nodes, dataset.names):
         raise GatasError(
@@ -135,16 +147,39 @@ def check_fits(model: Model, dataset: Dataset) -> None:
         )
 
 
-def make_task(dataset: Dataset, config: TrainingConfig) -> NodeTask | LinkTask:
+def make_task(dataset: Dataset, config: TrainingConfig, model: Learnable | None = None) -> NodeTask | LinkTask:
+    """Make the batches, loss and metrics of the data set's task, for any model or for the one that is given."""
     missing = {"train"} - set(dataset.splits)
     if missing:
         raise TrainingError(f"{dataset.name} has no split 'train'; expected what to learn from under that name.")
     if isinstance(dataset.targets, LinkTargets):
         return make_link_task(dataset, config)
+    if isinstance(dataset.targets, NumberTargets):
+        return make_regression_task(dataset, config, model)
     consistency = None
     if config.consistency:
         consistency = Consistency(config.consistency, config.consistency_draws, config.consistency_nodes, config.temperature)
-    return NodeTask(dataset, config.batch_size, by_graph=config.by_graph, consistency=consistency)
+    return NodeTask(
+        dataset,
+        config.batch_size,
+        by_graph=config.by_graph,
+        consistency=consistency,
+        class_weights=config.class_weights,
+        label_smoothing=config.label_smoothing,
+    )
+
+
+def make_regression_task(dataset: Dataset, config: TrainingConfig, model: Learnable | None) -> RegressionTask:
+    settings = {"consistency": config.consistency, "label_smoothing": config.label_smoothing}
+    settings |= {"class_weights": config.class_weights != "none"}
+    if wrong := [name for name, given in settings.items() if given]:
+        raise ConfigError(
+            f"training.{wrong[0]} is for classes of nodes, but {dataset.name} is for {dataset.task}. Leave it out."
+        )
+    task = RegressionTask(dataset, config.batch_size, by_graph=config.by_graph, loss=config.regression_loss)
+    if isinstance(model, NodeRegressor):
+        task.standardise_as(model)
+    return task
 
 
 def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
@@ -210,6 +245,8 @@ class Session:
         rule: Rule = monitor if monitor == "either" or monitor == "both" else "best"
         self.stopping = EarlyStopping(self.learner.num_models, self.config.patience, rule)
         self.program, self.rows = self.learner, self.stopping.at_work
+        self.temperatures = [1.0] * self.learner.num_models
+        self.details: list[dict[str, Details]] = [{} for _ in range(self.learner.num_models)]
 
     def learn(self, checkpoints: Checkpoints, interrupt: Interrupt) -> None:
         """Train epoch after epoch, until no model has improved for a while."""
@@ -357,7 +394,14 @@ class Session:
                 graph = final_graph if split == "test" else None
                 for own, measured in zip(found, self.measured(split, graph), strict=True):
                     own[split] = measured
+        if self.calibrates:
+            found = [{**own, "temperature": temperature} for own, temperature in zip(found, self.temperatures, strict=True)]
         return self.group.broadcast(found)
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether probabilities get a temperature, from validation data."""
+        return self.config.calibrate and self.validates and isinstance(self.task, NodeTask) and self.task.classifies
 
     def measured(self, split: str, graph: Graph | None) -> list[dict[str, Any]]:
         """Return the metrics of every model on a split; those from a `graph` with validation links say so."""
@@ -369,7 +413,17 @@ class Session:
         for of_pairs, of_links in zip(logits, ranks, strict=True):
             ranked: dict[str, Any] = {} if of_links is None else {"ranks": of_links}
             found.append({**self.task.measure(of_pairs, split, **ranked), **said})
+        if isinstance(self.task, NodeTask):
+            self._describe(self.task, logits, split, found)
         return found
+
+    def _describe(self, task: NodeTask, logits: torch.Tensor, split: str, found: list[dict[str, Any]]) -> None:
+        """Add what is measured class by class, with probabilities at a temperature that validation data gives."""
+        if self.calibrates and split == "valid":
+            self.temperatures = [task.fit_temperature(own, split) for own in logits]
+        for number, (own, temperature) in enumerate(zip(logits, self.temperatures, strict=True)):
+            self.details[number][split] = details = task.details(own, split, temperature)
+            found[number] |= details.metrics
 
 
 def entry_of(entry: Entry, model: int) -> Entry:

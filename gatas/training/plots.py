@@ -1,5 +1,6 @@
 """Pictures of a run: how it learned, and how deep it came to look."""
 
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from gatas.training.run import TrainedRun
@@ -9,7 +10,14 @@ if TYPE_CHECKING:
 
 COLOURS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0")
 
-TITLES = {"valid_micro_f1": "Micro-F1", "valid_roc_auc": "ROC-AUC"}
+TITLES = {"valid_micro_f1": "Micro-F1", "valid_roc_auc": "ROC-AUC", "valid_r2": "R²"}
+
+
+def png(figure: "Figure") -> bytes:
+    """Return a figure as a PNG file."""
+    buffer = BytesIO()
+    figure.savefig(buffer, dpi=120, format="png")
+    return buffer.getvalue()
 
 
 def curve_plot(run: TrainedRun) -> "Figure":

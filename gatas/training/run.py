@@ -2,13 +2,17 @@
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from gatas.datasets import Dataset
+from gatas.tasks.class_details import ClassDetails
+from gatas.tasks.number_details import NumberDetails
 from gatas.training.config import Config
+
+Details = ClassDetails | NumberDetails
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,6 +25,7 @@ class TrainedRun:
     history: list[dict[str, Any]]
     model: Any  # a `Model`, or another that was trained by the same loop
     dataset: Dataset
+    details: dict[str, Details] = field(default_factory=dict)  # by split: what tables and pictures of its folder show
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that holds all that answering needs: config, data, weights, metrics, history and plots."""

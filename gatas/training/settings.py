@@ -16,6 +16,7 @@ class TrainingSettings(TypedDict, total=False):
     max_norm: float | None
     l2: float
     loss: Literal["binary", "list"]
+    regression_loss: Literal["squared", "huber"]
     negatives: Literal["once", "each epoch"]
     negative_types: Literal["as links", "all alike"]
     num_negatives: int
@@ -26,6 +27,9 @@ class TrainingSettings(TypedDict, total=False):
     consistency_draws: int
     consistency_nodes: int
     temperature: float
+    class_weights: Literal["none", "balanced"] | dict[str, float]
+    label_smoothing: float
+    calibrate: bool
     monitor: Literal["loss", "metric", "either", "both"]
     patience: int
     evaluation_mode: Literal["sample", "top", "all"]

@@ -324,7 +324,7 @@ def test_truncated_parquet_is_refused(files):
         ({"edges": "e.csv", "task": "link prediction", "label": "x"}, "label was given, which is not for link prediction"),
         ({"edges": "e.csv", "task": "link prediction", "features": ["x"]}, "features names columns of a node table, but"),
         ({"edges": "e.csv", "task": "link prediction", "split": "s", "pairs": {"test": "t.csv"}}, "split and pairs were both"),
-        ({"edges": "e.csv", "task": "links"}, "task is 'links'; input should be 'node classification' or 'link prediction'"),
+        ({"edges": "e.csv", "task": "links"}, "task is 'links'; input should be 'node classification', 'node reg"),
         ({"edges": "e.csv", "ratios": {"train": 0.8, "valid": 0.2, "test": 0.2}}, "ratios: train, valid and test add up to 1"),
         ({"edges": "e.csv", "ratios": {"train": 0}}, "ratios.train is 0"),
         ({"edges": "e.csv", "ratios": {"train": -1}}, "ratios.train is -1"),

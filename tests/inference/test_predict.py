@@ -46,6 +46,25 @@ def test_draws_are_averaged_as_probabilities(camp_run):
     assert not np.array_equal(mean, camp_run.predictor.predict("a0").probabilities)
 
 
+def test_a_spread_is_the_deviation_over_draws(camp_run):
+    predictor = Predictor(camp_run.model, camp_run.dataset)
+    found = predictor.predict(["a0", "a1"], draws=6)
+    logits = [predictor.exact.apply_head(predictor.exact.represent(np.array([0, 1]), "sample", -1 - draw)) for draw in range(6)]
+    each = np.stack([(own / predictor.temperature).softmax(-1).numpy() for own in logits])
+    np.testing.assert_allclose(found.deviations, each.std(0, ddof=1), rtol=1e-5)
+    mean = Predictor(camp_run.model, camp_run.dataset, draws=6).predict(["a0", "a1"]).probabilities
+    np.testing.assert_array_equal(found.probabilities, mean)
+    assert found.table().column_names == ["id", "class", "p(even)", "p(odd)", "sd(even)", "sd(odd)"]
+    assert predictor.predict("a0").deviations is None
+
+
+def test_a_spread_needs_draws(camp_run):
+    with pytest.raises(gatas.GatasError, match="draws is 1; a spread needs 2 or more"):
+        camp_run.predictor.predict("a0", draws=1)
+    with pytest.raises(gatas.GatasError, match="looks at all neighbours, which are always the same"):
+        Predictor(camp_run.model, camp_run.dataset, mode="all").predict("a0", draws=3)
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json"])
 @pytest.mark.parametrize("run", ["camp_run", "ring_run"])
 def test_files_hold_ids_classes_and_probabilities(run, suffix, request, tmp_path):

@@ -24,7 +24,7 @@ from gatas.tasks import NodeTask
 from gatas.training import Config
 from gatas.training.group import ALONE
 from gatas.training.learner import Learner
-from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
+from tests.tasks.toys import SMALL, camps, classifier, heights, labelled_graphs, likes, predictor, regressor
 
 FORK = multiprocessing.get_context("fork")
 SIZES = (1, 2, 3)
@@ -51,6 +51,18 @@ def nodes(group, folder):
 def consistency(group, folder):
     dataset = camps()
     settings = {**SETTINGS, "consistency": 1.0, "consistency_nodes": 5}
+    keep([fit(classifier(dataset), dataset, seed=1, group=group, **settings)], group, folder)
+
+
+def numbers(group, folder):
+    """Numbers of which some are not known."""
+    dataset = heights()
+    keep([fit(regressor(dataset), dataset, seed=1, group=group, **SETTINGS)], group, folder)
+
+
+def weighted(group, folder):
+    dataset = camps()
+    settings = {**SETTINGS, "class_weights": {"odd": 3.0}, "label_smoothing": 0.1}
     keep([fit(classifier(dataset), dataset, seed=1, group=group, **settings)], group, folder)
 
 
@@ -201,7 +213,7 @@ def stopped(folder: Path, whom: tuple[int, ...], seconds: float) -> None:
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
     long(ALONE, folder / "warm")  # loads and compiles what all will need
-    for work in (nodes, consistency, labels, links, lists, seen, seeds, evaluated):
+    for work in (nodes, consistency, numbers, weighted, labels, links, lists, seen, seeds, evaluated):
         for size in SIZES:
             end_of(size, work, folder / work.__name__ / str(size))
     started = time.monotonic()

@@ -39,7 +39,7 @@ def curves(run):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("work", ["nodes", "consistency", "labels", "links", "lists", "seen", "seeds"])
+@pytest.mark.parametrize("work", ["nodes", "consistency", "numbers", "weighted", "labels", "links", "lists", "seen", "seeds"])
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_several_learn_what_one_learns(several, work, size):
     alone = torch.load(several / work / "1" / "0.pt", weights_only=True)

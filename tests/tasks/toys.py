@@ -6,7 +6,7 @@ import numpy as np
 
 from gatas.datasets import Dataset, Pairs
 from gatas.graph import Graph
-from gatas.tasks import LinkPredictor, NodeClassifier
+from gatas.tasks import LinkPredictor, NodeClassifier, NodeRegressor
 
 SMALL: dict[str, Any] = {
     "num_steps": 2, "sample_size": 6, "hidden_size": 8, "neighbour_size": 8, "head_size": 4, "num_heads": 2, "dropout": 0.1,
@@ -24,6 +24,19 @@ def camps(num_nodes=30, name="camps", seed=0):
     features = generator.normal(size=(num_nodes, 5)).astype(np.float32)
     features[:, 0] += 3 * labels
     return Dataset.for_nodes(graph, labels, thirds(num_nodes), class_names=("even", "odd"), features=features, name=name)
+
+
+def heights(num_nodes=60, name="heights", seed=0, targets=2):
+    """Numbers that features say, in units far from 0 and 1: metres above the sea, and degrees below it; some are not known."""
+    generator = np.random.default_rng(seed)
+    features = generator.normal(size=(num_nodes, 4)).astype(np.float32)
+    friends = generator.integers(0, num_nodes, (num_nodes, 3))
+    graph = Graph.from_edges(np.repeat(np.arange(num_nodes), 3), friends.ravel(), num_nodes=num_nodes, undirected=True)
+    values = np.stack([1000 + 300 * features[:, 0], 0.02 * features[:, 1] - 5], axis=1)
+    values[::7, 1] = np.nan
+    names = ("metres", "degrees")[:targets]
+    splits = thirds(num_nodes)
+    return Dataset.for_numbers(graph, values[:, :targets], splits, target_names=names, features=features, name=name)
 
 
 def thirds(num_nodes):
@@ -71,3 +84,7 @@ def classifier(dataset, **settings):
 
 def predictor(dataset, **settings):
     return LinkPredictor(dataset, **{**SMALL, "node_embedding_size": 4, **settings})
+
+
+def regressor(dataset, **settings):
+    return NodeRegressor(dataset, **{**SMALL, **settings})

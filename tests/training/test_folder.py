@@ -1,5 +1,6 @@
 """The folder of a finished run, and the model back from it."""
 
+import csv
 import json
 import shutil
 from dataclasses import replace
@@ -26,7 +27,7 @@ from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, p
 
 FILES = {
     "config.yaml", "weights.safetensors", "metrics.json", "history.jsonl", "curve.png", "depth.png", "ids.parquet",
-    "about.json", "checksums.json",
+    "about.json", "checksums.json", "classes.csv", "confusion.csv", "confusion.png", "reliability.png",
 }  # fmt: skip
 
 
@@ -254,3 +255,59 @@ def test_the_folder_of_each_seed_answers_alone_and_their_data_is_stored_once(tmp
     shutil.rmtree(first)
     alone = second.rename(tmp_path / "alone")
     np.testing.assert_array_equal(gatas.load(alone).embed_all(), runs[1].predictor.embed_all())
+
+
+def test_a_temperature_is_kept_with_the_run_and_changes_no_class(saved):
+    folder, run = saved
+    predictor = gatas.load(folder, device="cpu")
+    assert predictor.temperature == run.metrics["temperature"] == run.model.temperature
+    run.model.temperature, nodes = 2.0, np.arange(30)
+    try:
+        tempered = run.predictor.predict_indices(nodes).probabilities
+        run.model.temperature = 1.0
+        plain = run.predictor.predict_indices(nodes).probabilities
+    finally:
+        run.model.temperature = run.metrics["temperature"]
+    assert np.array_equal(tempered.argmax(1), plain.argmax(1)) and not np.array_equal(tempered, plain)
+    np.testing.assert_allclose(tempered, plain**0.5 / (plain**0.5).sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_a_run_of_an_earlier_version_has_a_temperature_of_one(saved, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(saved[0], folder)
+    about = json.loads((folder / "about.json").read_text())
+    del about["temperature"]
+    (folder / "about.json").write_text(json.dumps(about))
+    assert gatas.load(folder, device="cpu").temperature == 1
+
+
+def test_what_is_measured_by_class_is_in_metrics_and_in_tables(saved):
+    folder, run = saved
+    scores = run.metrics["test"]["by_class"]
+    rows = list(csv.DictReader((folder / "classes.csv").read_text().splitlines()))
+    assert [row["class"] for row in rows] == list(scores) == ["even", "odd"]
+    assert [float(row["recall"]) for row in rows] == [own["recall"] for own in scores.values()]
+    confusion = [
+        [int(count) for count in row[1:]] for row in list(csv.reader((folder / "confusion.csv").read_text().splitlines()))[1:]
+    ]
+    assert [sum(row) for row in confusion] == [own["support"] for own in scores.values()]
+    calibration = evaluate_run(folder, "valid", device="cpu")["calibration"]
+    assert calibration == approx(run.metrics["valid"]["calibration"])
+    assert calibration["loss_after"] <= calibration["loss_before"] == approx(run.metrics["valid"]["loss"])
+
+
+def test_probabilities_stay_as_they_are_where_calibration_is_off():
+    dataset = camps()
+    on, off = (fit(classifier(dataset), dataset, epochs=3, device="cpu", calibrate=choice) for choice in (True, False))
+    assert "temperature" not in off.metrics and off.model.temperature == 1 and "temperature" in on.metrics
+    assert on.history[-1]["loss"] == off.history[-1]["loss"] and on.metrics["test"]["loss"] == off.metrics["test"]["loss"]
+
+
+def test_counts_of_any_number_of_labels_are_by_class(tmp_path):
+    dataset = labelled_graphs()
+    run = fit(classifier(dataset), dataset, epochs=2, batch_size=5, device="cpu", folder=tmp_path)
+    rows = list(csv.reader((tmp_path / "confusion.csv").read_text().splitlines()))
+    assert rows[0] == ["class", "true positives", "false negatives", "false positives", "true negatives"]
+    assert all(sum(map(int, row[1:])) == len(dataset.splits["valid"]) for row in rows[1:])
+    assert not (tmp_path / "confusion.png").exists() and (tmp_path / "reliability.png").exists()
+    assert list(run.metrics["valid"]["by_class"]) == ["a", "b", "c"]

@@ -4,6 +4,9 @@ const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionD
 const whole = new Intl.NumberFormat("en");
 const signed = new Intl.NumberFormat("en", { signDisplay: "exceptZero", minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
+const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+
+export const asNumber = (value: number) => digits.format(value).replace("-", "−");
 export const asPercent = (value: number) => percent.format(value).replace("-", "−");
 export const asCount = (value: number) => whole.format(value);
 export const asEffect = (value: number | null) => (value === null ? "–" : signed.format(value).replace("-", "−"));

@@ -78,7 +78,7 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
       <p class="note">
         {shown.length + (self ? 1 : 0) < end.num_rows ? `The ${shown.length + (self ? 1 : 0)} of ${end.num_rows} rows with the most attention. ` : ""}
         Each ring is one step; a wider line has more attention.
-        {end.answer && ` Filled dots count for “${end.answer.name}”, open dots against it.`}
+        {end.answer && (end.answer.value === undefined ? ` Filled dots count for “${end.answer.name}”, open dots against it.` : ` Filled dots raise “${end.answer.name}”, open dots lower it.`)}
       </p>
     </div>
   );

@@ -54,11 +54,20 @@ export interface Contribution {
   share: number;
   effect: number | null;
   probability_without: number | null;
+  value_without: number | null;
+}
+
+/** A class or a type of link with its probability, or a number with its value. */
+export interface Answer {
+  name: string;
+  probability?: number;
+  log_odds?: number;
+  value?: number;
 }
 
 export interface NodeExplanation {
   target: Id;
-  answer: { name: string; probability: number; log_odds: number } | null;
+  answer: Answer | null;
   mode: string;
   num_rows: number;
   num_candidates: number;
@@ -71,7 +80,7 @@ export interface NodeExplanation {
 
 export interface ExplainResponse extends NodeExplanation {
   classes: string[];
-  prediction: { labels: string[]; probabilities: number[] } | null;
+  prediction: { labels: string[]; probabilities: number[] } | { values: number[] } | null;
   other: NodeExplanation | null;
 }
 

@@ -4,7 +4,7 @@ import { toClass, toNode, toPair } from "./address";
 import { send } from "./api";
 import { type Colours, colourOf } from "./colours";
 import { Loaded, useResponse } from "./loading";
-import { asCount, asEffect, asPercent, asSteps, counted } from "./numbers";
+import { asCount, asEffect, asNumber, asPercent, asSteps, counted } from "./numbers";
 import type { Lit } from "./picture";
 import type { Contribution, ExplainResponse, Id, ModelResponse, NeighboursResponse, NodeExplanation } from "./responses";
 
@@ -39,7 +39,7 @@ export function Rows({ end, colours, shared, row: lit, light }: { end: NodeExpla
       <h3>Contributions</h3>
       <p class="note">
         {counted(end.num_rows, "row")} of {counted(end.num_candidates, "candidate")}, which hold {asPercent(end.coverage)} of P, the probability of being drawn.{" "}
-        {end.answer && `Effect: how much the log-odds of “${end.answer.name}” fall without the row.`}
+        {end.answer && `Effect: how much ${end.answer.value === undefined ? "the log-odds of " : ""}“${end.answer.name}” ${end.answer.value === undefined ? "fall" : "falls"} without the row.`}
       </p>
       <div class="table" onKeyDown={step}>
         <table>
@@ -95,7 +95,8 @@ export function Swatch({ colour }: { colour: string }) {
 /** A row in words, for pointing and for touching. */
 export function RowSummary({ row, answer }: { row: Contribution | null; answer: NodeExplanation["answer"] }) {
   if (!row) return <p class="told note">Point at a line, or move through the table, to read a row.</p>;
-  const without = answer && row.probability_without !== null ? `; without it, the probability of “${answer.name}” is ${asPercent(row.probability_without)}` : "";
+  const left = row.value_without !== null ? asNumber(row.value_without) : row.probability_without !== null ? asPercent(row.probability_without) : null;
+  const without = answer && left !== null ? `; without it, ${row.value_without === null ? "the probability of " : ""}“${answer.name}” is ${left}` : "";
   return (
     <p class="told">
       <strong>{row.step === 0 ? "itself" : row.neighbour}</strong>
@@ -155,9 +156,11 @@ export function Depths({ end }: { end: NodeExplanation }) {
   );
 }
 
+/** What is predicted of a node: its numbers, or its classes. */
 export function Classes({ explained, node, answer }: { explained: ExplainResponse; node: Id; answer?: string }) {
   const { prediction, classes } = explained;
   if (!prediction) return null;
+  if ("values" in prediction) return <Numbers names={classes} values={prediction.values} node={node} shown={answer ?? explained.answer?.name} />;
   const ranked = prediction.probabilities.map((probability, place) => ({ name: classes[place], probability }));
   ranked.sort((one, other) => other.probability - one.probability);
   const shown = answer ?? explained.answer?.name;
@@ -180,6 +183,25 @@ export function Classes({ explained, node, answer }: { explained: ExplainRespons
         </tbody>
       </table>
       <p class="note">The explanation is for “{shown}”. Choose another class to explain it instead.</p>
+    </section>
+  );
+}
+
+function Numbers({ names, values, node, shown }: { names: string[]; values: number[]; node: Id; shown?: string }) {
+  return (
+    <section>
+      <h3>Prediction</h3>
+      <table class="classes">
+        <tbody>
+          {names.map((name, place) => (
+            <tr key={name}>
+              <td class="id"><a href={toClass(node, name)} aria-current={name === shown}>{name}</a></td>
+              <td class="number">{asNumber(values[place])}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="note">The explanation is for “{shown}”.{names.length > 1 && " Choose another number to explain it instead."}</p>
     </section>
   );
 }

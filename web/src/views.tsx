@@ -241,7 +241,7 @@ function LinkOfEnds({ about, ends }: { about: ModelResponse; ends: [NodeExplanat
   const [source, target] = ends;
   return (
     <>
-      <LinkHead about={about} source={source.target} type={source.answer!.name} target={target.target} probability={source.answer!.probability} />
+      <LinkHead about={about} source={source.target} type={source.answer!.name} target={target.target} probability={source.answer!.probability!} />
       <BothEnds ends={ends} />
     </>
   );

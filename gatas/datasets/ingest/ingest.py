@@ -31,7 +31,6 @@ from gatas.datasets.ingest.work import IngestFolder, fingerprints, tidied, worki
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.saved import node_parts, node_target_parts
-from gatas.datasets.targets import NodeTargets
 from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
 from gatas.files import reason
 from gatas.graph import Graph, NodeIds
@@ -252,7 +251,7 @@ class _Ingest:
         arrays, parameters = node_parts(NodeTable(num_nodes, features, graph_id=graphs, **known.types))
         targets: tuple[dict[str, Any], dict[str, Any]] = ({}, {"task": None, "names": [], "splits": []})
         if known.labels is not None:
-            targets = node_target_parts(NodeTargets(known.labels.values, known.labels.names, known.splits))
+            targets = node_target_parts(known.labels.targets(config.task, known.splits))
         encoding = None
         if found["width"]:
             learned = Encoding(types=known.node_types.names, missing=self.config.missing, columns=found["columns"])

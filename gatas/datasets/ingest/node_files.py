@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gatas.datasets.config import NodeTableData
 from gatas.datasets.encoding import UNTYPED, EncodedColumn, Encoding, Lists, NodeTypes
-from gatas.datasets.labels import Labels, read_labels
+from gatas.datasets.labels import Labels, read_targets
 from gatas.datasets.learning import chosen_columns, learn_column
 from gatas.datasets.own import node_splits
 from gatas.errors import GraphError
@@ -149,9 +149,9 @@ def read_known(nodes: NodeFiles, config: NodeTableData) -> Known:
     if "node_type" in table.columns:
         node_types = NodeTypes(*codes_of(table, "node_type"))
     graph_id = codes_of(table, "graph")[0] if "graph" in table.columns else None
-    if config.label is None and "label" not in table.columns:
+    if config.label is None and "label" not in (*table.columns, *table.others):
         return Known(node_types, None, {}, graph_id)
-    labels = read_labels(table, config.label)
+    labels = read_targets(table, config)
     return Known(node_types, labels, node_splits(config, table, labels), graph_id)
 
 
