@@ -51,6 +51,7 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     (found,) = _looked_at(trained, [asked], mode, draw)
     if trained.predicts_links:
         return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
+
     def outputs_of(output: Tensor) -> Tensor:
         return trained.exact.apply_head(trained.exact.represent_attended(output, found.inputs))
 
@@ -61,9 +62,7 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     return explanation_of(trained, found, of_answer, mode)
 
 
-def _asked_number(
-    trained: TrainedModel, outputs_of: Callable[[Tensor], Tensor], answer: str | None
-) -> "AskedAnswer":
+def _asked_number(trained: TrainedModel, outputs_of: Callable[[Tensor], Tensor], answer: str | None) -> "AskedAnswer":
     """Return the number that is asked for, the first where none is named, as a function of what the heads give."""
     model, number = trained.model, 0 if answer is None else index_of_name(answer, trained, "number")
     assert isinstance(model, NodeRegressor)

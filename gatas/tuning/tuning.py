@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gatas.datasets import Dataset, LinkTargets, NodeTargets, open_dataset
-from gatas.datasets.targets import UNLABELLED
+from gatas.datasets.targets import UNLABELLED, NumberTargets
 from gatas.errors import ConfigError, TrainingError
 from gatas.inference.fitting import fit_many
 from gatas.inference.run import Run
@@ -26,7 +26,7 @@ from gatas.tuning.values import parsed_space, written_space
 
 AT_ONCE = 8
 """Trials in one program on a GPU, unless told otherwise."""
-METRICS = {"node classification": "accuracy", "multi-label node classification": "micro_f1"}
+METRICS = {"node classification": "accuracy", "multi-label node classification": "micro_f1", "node regression": "r2"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +131,11 @@ def without_test(dataset: Dataset) -> Dataset:
     targets, splits = dataset.targets, {name: dataset.splits[name] for name in ("train", "valid") if name in dataset.splits}
     if isinstance(targets, LinkTargets):
         return dataset.with_splits(splits)
+    if isinstance(targets, NumberTargets):
+        values = np.full_like(targets.values, np.nan)
+        for nodes in splits.values():
+            values[nodes] = targets.values[nodes]
+        return replace(dataset, targets=NumberTargets(values, targets.target_names, splits))
     labels = np.full_like(targets.labels, 0 if targets.multi_label else UNLABELLED)
     for nodes in splits.values():
         labels[nodes] = targets.labels[nodes]

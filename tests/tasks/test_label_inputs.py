@@ -8,6 +8,7 @@ import gatas
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError
 from gatas.graph import Graph
+from gatas.inference.explanation import Answer
 from gatas.ops.random import NoiseSource
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
 
@@ -129,5 +130,5 @@ def test_explanations_are_of_what_is_predicted(settings):
     run = gatas.fit(classifier(dataset, seed=0, **{**SMALL, **settings, **LABELS}), dataset, seed=0, device="cpu", epochs=2)
     found = run.predictor.explain(3, mode="all")
     probability = gatas.Predictor(run.predictor.model, dataset, mode="all").predict([3]).probabilities[0]
-    assert found.answer is not None
+    assert isinstance(found.answer, Answer)
     assert found.answer.probability == pytest.approx(float(probability.max()), abs=1e-6)
