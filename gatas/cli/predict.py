@@ -32,6 +32,7 @@ def predict(
     edge_type: str | None = typer.Option(None, "--type", help="Type of the links, where there are several."),
     top: int = typer.Option(10, "--top", min=1, help="How many links for each node; known ones are left out."),
     new_nodes: Path | None = runs.NewNodesOption,
+    new_features: Path | None = runs.NewFeaturesOption,
     new_edges: Path | None = runs.NewEdgesOption,
     new_embeddings: runs.EmbeddingChoice = runs.NewEmbeddingsOption,
     device: str = runs.DeviceOption,
@@ -59,12 +60,12 @@ def predict(
     chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
         asked: dict[str, Any] = {"ids": ids, "nodes": nodes, "pairs": pairs, "source": source, "sources": sources}
-        runs.refuse_with_engine(**asked, target=target, new_nodes=new_nodes, new_edges=new_edges)
+        runs.refuse_with_engine(**asked, target=target, new_nodes=new_nodes, new_features=new_features, new_edges=new_edges)
         if out is None:
             raise ConfigError("--engine writes the classes of all nodes: say into which file, by --out.")
         report(out, jobs.answer_all("predictions", run, out, chosen, parts, job, device)["nodes"], json)
         return
-    predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
+    predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings, new_features)
     if not predictor.predicts_links:
         if pairs or source or sources or target or edge_type:
             raise ConfigError(

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gatas.datasets import Dataset, LinkTargets
 from gatas.errors import GatasError
@@ -17,6 +18,7 @@ from gatas.graph.saved import graph_fingerprint
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of
 from gatas.inference.prediction import Prediction
+from gatas.nn.sparse_rows import is_sparse
 from gatas.progress import ProgressCallback
 from gatas.sampling import NeighbourSampler
 from gatas.sampling.sampler import Mode
@@ -98,7 +100,7 @@ class TrainedModel:
         model, mode = self.model, f"{self.mode} {len(self.draws)}"
         digest = RunningChecksum()
         digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
-        state = {**model.state_dict(), **({} if model.features is None else {"features": model.features})}
+        state = {**model.state_dict(), **_feature_parts(model.features)}
         for name, tensor in sorted(state.items()):
             if name not in COUNTERS:
                 digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -169,3 +171,16 @@ class TrainedModel:
 def batch_size_on(device: str) -> int:
     """Return how many nodes are represented at a time where no other number is asked for."""
     return BATCH_SIZE if device == "cpu" else GPU_BATCH_SIZE
+
+
+def _feature_parts(features: Tensor | None) -> dict[str, Tensor]:
+    """Return the arrays that features are held in, dense or sparse, by name."""
+    if features is None:
+        return {}
+    if not is_sparse(features):
+        return {"features": features}
+    return {
+        "features.indptr": features.crow_indices(),
+        "features.column": features.col_indices(),
+        "features": features.values(),
+    }

@@ -58,7 +58,7 @@ def fit_models(
         config = config.model_copy(update={"model": models[0].config})  # with numbers in place of `auto`
     if isinstance(models[0], LinkPredictor):
         check_link_training(models[0], config.training)
-    if len(models) > 1 and config.training.loss == "list":
+    if len(models) > 1 and (config.training.loss == "list" or not models[0].stacks):
         return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
     learner = Learner.of(models, make_task(dataset, config.training), config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, report, limit or Limit()), group.first
