@@ -65,6 +65,12 @@ class Number(Column):
     def width(self) -> int:
         return 1
 
+    @property
+    def described(self) -> str:
+        if self.scale == 1.0 and self.shift == 0.0:
+            return "logarithm" if self.log else "number, as it is"
+        return "logarithm, standardised" if self.log else "number, standardised"
+
     def encoded(self, table: Table, values: Any, node_types: NodeTypes, gaps: Mask, missing: Missing) -> Floats:
         numbers = as_numbers(table, self.name, values)
         present = ~np.isnan(numbers)
@@ -95,6 +101,10 @@ class Quantile(Column):
     def width(self) -> int:
         return 1
 
+    @property
+    def described(self) -> str:
+        return "rank among training nodes"
+
     def encoded(self, table: Table, values: Any, node_types: NodeTypes, gaps: Mask, missing: Missing) -> Floats:
         numbers = as_numbers(table, self.name, values)
         ranks = np.interp(numbers, self.knots, self.ranks)
@@ -115,6 +125,10 @@ class Category(Column):
     @property
     def width(self) -> int:
         return len(self.values) + self.other
+
+    @property
+    def described(self) -> str:
+        return "the most frequent values, and other" if self.other else "one-hot"
 
     def encoded(self, table: Table, values: Any, node_types: NodeTypes, gaps: Mask, missing: Missing) -> Features:
         texts = as_categories(table, self.name, values)
@@ -156,6 +170,10 @@ class Hashed(Column):
     def width(self) -> int:
         return self.buckets
 
+    @property
+    def described(self) -> str:
+        return "hashed values"
+
     def encoded(self, table: Table, values: Any, node_types: NodeTypes, gaps: Mask, missing: Missing) -> Features:
         texts = as_categories(table, self.name, values).dictionary_encode()
         buckets = np.array([zlib.crc32(text.encode()) % self.buckets for text in texts.dictionary.to_pylist()], np.int64)
@@ -177,6 +195,10 @@ class Lists(Column):
     @property
     def width(self) -> int:
         return max(self.widths) if self.alike else sum(self.widths)
+
+    @property
+    def described(self) -> str:
+        return "list of numbers"
 
     def encoded(self, table: Table, values: Any, node_types: NodeTypes, gaps: Mask, missing: Missing) -> Floats:
         rows, lengths, numbers = as_lists(table, self.name, values)
@@ -204,6 +226,11 @@ class IndexLists(Column):
     @property
     def sources(self) -> tuple[str, ...]:
         return (self.name,) if self.values is None else (self.name, self.values)
+
+    @property
+    def described(self) -> str:
+        values = "" if self.values is None else f" with {self.values}"
+        return f"indices{values}, sparse" if self.file is None else f"{self.file}, sparse"
 
     def encoded(self, table: Table, values: Any, node_types: NodeTypes, gaps: Mask, missing: Missing) -> sparse.csr_array:
         return encode_indices(table, self, values, missing)
