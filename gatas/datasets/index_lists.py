@@ -72,21 +72,23 @@ def encode_indices(table: Table, column: Any, values: Any, missing: Literal["ref
 
 
 def _numbers(table: Table, name: str, beside: str | None, lengths: Ints) -> NDArray[np.float32]:
-    """Return the value at each index, one after another: 1 where there is no column of values."""
+    """Return the value at each index, one after another: 1 where a row, or the whole table, has no list of values."""
     values = None if beside is None else column_of(table, beside)
-    if values is None:
-        return np.ones(int(lengths.sum()), np.float32)
-    assert beside is not None
+    numbers = np.ones(int(lengths.sum()), np.float32)
+    if beside is None or values is None:
+        return numbers
     if not is_list(values.type) or not (is_number_column(values.flatten()) or pa.types.is_null(values.type.value_type)):
         raise GraphError(f"{table.path}, column {beside!r} holds {values.type}; expected lists of numbers.")
-    wrong: Mask = list_lengths(values) != lengths
+    given = np.asarray(values.is_valid())
+    wrong: Mask = given & (list_lengths(values) != lengths)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise GraphError(
             f"{table.place(row, beside)}: {list_lengths(values)[row]} values, but {name!r} has {lengths[row]} indices there."
         )
     with np.errstate(over="ignore"):
-        numbers: NDArray[np.float32] = np.asarray(pc.fill_null(values.flatten().cast(pa.float64()), np.nan)).astype(np.float32)
+        flat = np.asarray(pc.fill_null(values.flatten().cast(pa.float32(), safe=False), np.nan))
+        numbers[np.repeat(given, lengths)] = flat
     if not np.isfinite(numbers).all():
         row = _row_of(lengths, int(np.argmin(np.isfinite(numbers))))
         raise GraphError(f"{table.place(row, beside)}: a number in the list is missing or not a finite float32.")
