@@ -69,7 +69,7 @@ def test_lists_keep_the_places_of_their_type():
     from gatas.datasets.encoded_columns import NodeTypes
 
     found = encoding.encoded(table, NodeTypes(np.array([1, 0]), ("a", "b")))
-    assert found.tolist() == [[0, 1, 2], [0, 0, 0]]
+    assert np.asarray(found).tolist() == [[0, 1, 2], [0, 0, 0]]
     with pytest.raises(GraphError, match="the list has 2 numbers, others of its type 1"):
         encoding.encoded(table, NodeTypes(np.array([0, 0]), ("a", "b")))
 

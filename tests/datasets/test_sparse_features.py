@@ -20,6 +20,12 @@ WORDS = [[0, 4], [], [4, 4, 1], [2]]
 DENSE = [[1, 0, 0, 0, 1], [0, 0, 0, 0, 0], [0, 1, 0, 0, 2], [0, 0, 1, 0, 0]]
 
 
+def dense(dataset):
+    """The features of a data set that has them sparse, filled up."""
+    assert isinstance(dataset.features, sparse.csr_array)
+    return dataset.features.toarray().tolist()
+
+
 @pytest.fixture
 def files(tmp_path):
     """Write four nodes in a ring, with more columns, and a sparse matrix with one column that is empty."""
@@ -36,27 +42,27 @@ def files(tmp_path):
 
 def test_lists_of_different_lengths_are_indices(files):
     dataset = read_dataset(*files(words=WORDS), ratios=RATIOS)
-    assert sparse.issparse(dataset.features) and dataset.features.toarray().tolist() == DENSE
+    assert dense(dataset) == DENSE
 
 
 def test_lists_of_one_length_are_numbers_unless_settings_say_so(files):
     lists = [[0, 1], [1, 2], [2, 3], [0, 3]]
-    assert read_dataset(*files(words=lists), ratios=RATIOS).features.tolist() == lists
+    assert np.asarray(read_dataset(*files(words=lists), ratios=RATIOS).features).tolist() == lists
     dataset = read_dataset(*files(words=lists), ratios=RATIOS, indices="words")
-    assert dataset.features.toarray().tolist() == [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
+    assert dense(dataset) == [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
 
 
 def test_another_column_has_the_values_of_indices_and_is_no_feature_itself(files):
     values = [[0.5, 2.0], [], [1.0, 2.0, 3.0], [4.0]]
     dataset = read_dataset(*files(words=WORDS, share=values), ratios=RATIOS, indices={"words": "share"})
-    assert dataset.features.toarray().tolist() == [[0.5, 0, 0, 0, 2], [0] * 5, [0, 3, 0, 0, 3], [0, 0, 4, 0, 0]]
+    assert dense(dataset) == [[0.5, 0, 0, 0, 2], [0] * 5, [0, 3, 0, 0, 3], [0, 0, 4, 0, 0]]
 
 
 def test_a_file_stands_beside_columns(files, tmp_path):
     edges, nodes = files(age=[1.0, 2.0, 3.0, 4.0])
     dataset = read_dataset(edges, nodes, features=[str(tmp_path / "words.npz"), "age"], standardise=False, ratios=RATIOS)
     expected = np.concatenate([DENSE, [[1], [2], [3], [4]]], axis=1)
-    assert sparse.issparse(dataset.features) and dataset.features.toarray().tolist() == expected.tolist()
+    assert dense(dataset) == expected.tolist()
     assert dataset.encoding is not None and dataset.encoding.names == ["words", "words_values", "age"]
 
 
@@ -66,16 +72,16 @@ def test_a_file_is_found_beside_the_yaml_file_or_in_data_dir(files, tmp_path, mo
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"data": data}))
     monkeypatch.chdir("/")
     config = load_config(tmp_path / "mine.yaml").data
-    assert open_dataset(config).features.toarray().tolist() == DENSE
+    assert dense(open_dataset(config)) == DENSE
     (tmp_path / "moved").mkdir()
     (tmp_path / "words.npz").rename(tmp_path / "moved/words.npz")
-    assert open_dataset(config, tmp_path / "moved").features.toarray().tolist() == DENSE
+    assert dense(open_dataset(config, tmp_path / "moved")) == DENSE
 
 
 def test_a_saved_data_set_keeps_sparse_features(files, tmp_path):
     read_dataset(*files(words=WORDS), ratios=RATIOS).save(tmp_path / "store")
     opened = Dataset.open(tmp_path / "store")
-    assert sparse.issparse(opened.features) and opened.features.toarray().tolist() == DENSE and opened.encoding is not None
+    assert dense(opened) == DENSE and opened.encoding is not None
 
 
 @pytest.mark.parametrize(

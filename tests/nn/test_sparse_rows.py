@@ -42,7 +42,7 @@ def test_sparse_features_are_projected_as_dense_ones_with_the_same_gradients(noi
     for given in (features(), as_sparse(features())):
         torch.manual_seed(0)
         inputs = Inputs(30, 6, 12, 4, layer_norm=layer_norm, input_noise=noise).double().train()
-        if layer_norm:
+        if isinstance(inputs.norm, torch.nn.LayerNorm):
             torch.nn.init.normal_(inputs.norm.weight)
             torch.nn.init.normal_(inputs.norm.bias)
         out = inputs(NODES, given, NOISE)
