@@ -151,24 +151,26 @@ def print_guess(edges: Path, nodes: Path | None, guess: "Guess") -> None:
 def print_roles(title: str, roles: "Sequence[ColumnRole]") -> None:
     """Print one table's columns; neighbours that were taken for the same for the same reason are one line."""
     table = plain_table("column", "taken for", "")
-    for first, last, count in _runs(roles):
-        name = f"{first.column} … {last.column} ({count:,} columns)" if count > 1 else first.column or "(no name)"
-        why = first.why if count == 1 or first.why == last.why else ""
+    for run in _runs(roles):
+        first, last = run[0], run[-1]
+        name = f"{first.column} … {last.column} ({len(run):,} columns)" if len(run) > 1 else first.column or "(no name)"
+        why = first.why if all(role.why == first.why for role in run) else ""
         table.add_row(name, first.taken_for, why, style="yellow" if first.taken_for == "left out" else None)
     print_table(title, table)
 
 
-def _runs(roles: "Sequence[ColumnRole]") -> "list[tuple[ColumnRole, ColumnRole, int]]":
-    """Return the first and last column of each run that is one line, and how many they are."""
-    runs: list[tuple[ColumnRole, ColumnRole, int]] = []
+def _runs(roles: "Sequence[ColumnRole]") -> "list[list[ColumnRole]]":
+    """Return the columns of each line."""
+    runs: list[list[ColumnRole]] = []
+    many = len(roles) > MOST_LINES
     for role in roles:
-        before = runs[-1][1] if runs else None
+        before = runs[-1][-1] if runs else None
         alike = before is not None and role.why and before[1:] == role[1:]
-        many = len(roles) > MOST_LINES and role.is_feature
-        if alike or (many and before is not None and (before.taken_for, before.encode) == (role.taken_for, role.encode)):
-            runs[-1] = (runs[-1][0], role, runs[-1][2] + 1)
+        kindred = before is not None and (before.taken_for, before.encode) == (role.taken_for, role.encode)
+        if alike or (many and role.is_feature and kindred):
+            runs[-1].append(role)
         else:
-            runs.append((role, role, 1))
+            runs.append([role])
     return runs
 
 
