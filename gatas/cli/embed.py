@@ -23,6 +23,7 @@ def embed(
     ),
     nodes: Path | None = runs.FewNodesOption,
     new_nodes: Path | None = runs.NewNodesOption,
+    new_features: Path | None = runs.NewFeaturesOption,
     new_edges: Path | None = runs.NewEdgesOption,
     new_embeddings: runs.EmbeddingChoice = runs.NewEmbeddingsOption,
     batch_size: int | None = typer.Option(
@@ -53,12 +54,12 @@ def embed(
         verified(run)
     chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
-        runs.refuse_with_engine(nodes=nodes, new_nodes=new_nodes, new_edges=new_edges, map=map_file)
+        runs.refuse_with_engine(nodes=nodes, new_nodes=new_nodes, new_features=new_features, new_edges=new_edges, map=map_file)
         assert out is not None
         written = jobs.answer_all("embeddings", run, out, chosen, parts, job, device, batch_size)
         report(out, written["nodes"], written["size"], written["model"], json)
         return
-    predictor, ids = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
+    predictor, ids = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings, new_features)
     if out is not None:
         with progress_bar("embeddings") as progress:
             count = predictor.write_embeddings(out, ids, batch_size=batch_size, progress=progress)

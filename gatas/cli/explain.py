@@ -14,6 +14,7 @@ from gatas.cli.runs import (
     EmbeddingChoice,
     NewEdgesOption,
     NewEmbeddingsOption,
+    NewFeaturesOption,
     NewNodesOption,
     RunArgument,
     load_predictor,
@@ -48,6 +49,7 @@ def explain(
         None, "--mode", help="Neighbours: drawn, likeliest, all; as in the run's evaluation if not given."
     ),
     new_nodes: Path | None = NewNodesOption,
+    new_features: Path | None = NewFeaturesOption,
     new_edges: Path | None = NewEdgesOption,
     new_embeddings: EmbeddingChoice = NewEmbeddingsOption,
     out: Path | None = typer.Option(None, "--out", help="Folder for the picture; explanations/ in the run if not given."),
@@ -62,7 +64,7 @@ def explain(
         from gatas.inference.link_picture import save_link_pictures
         from gatas.inference.picture import save_pictures
 
-    predictor, _ = load_predictor(run, device, None, new_nodes, new_edges, new_embeddings)
+    predictor, _ = load_predictor(run, device, None, new_nodes, new_edges, new_embeddings, new_features)
     if edge_type is not None:
         print_strongest(predictor, edge_type, top, json)
         return

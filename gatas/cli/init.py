@@ -2,16 +2,21 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from gatas.cli.configs import SetOption
-from gatas.cli.output import stdout
-from gatas.errors import ConfigError, GatasError
+from gatas.cli.output import plain_table, print_table, stderr, stdout
+from gatas.errors import ConfigError, GatasError, GatasWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gatas.datasets.column_roles import ColumnRole
+    from gatas.datasets.guessing import Guess
     from gatas.training import Config
 
 EDGES = {
@@ -21,7 +26,10 @@ EDGES = {
     "weight": "Column: its weight (- for none)",
 }
 NODES = {"id": "Column of the node table: the id", "node_type": "Column: its type (- for none)"}
+NEEDED = ("source", "target", "id")
 TASKS = {"c": "node classification", "r": "node regression", "l": "link prediction"}
+MOST_LINES = 40
+"""Columns that are listed one by one."""
 OF_NODES = {
     "model": ("num_steps", "sample_size", "num_heads", "dropout"),
     "training": ("epochs", "patience", "batch_size", "learning_rate", "monitor"),
@@ -54,24 +62,34 @@ def init(
     given = dict(parsed_setting(setting) for setting in settings)
     data = {key.removeprefix("data."): given.pop(key) for key in list(given) if key.startswith("data.")}
     asking = not yes and sys.stdin.isatty()
-    config = (asked if asking else guessed)(edges, nodes, data).with_settings(given)
+    config = (asked if asking else shown)(edges, nodes, data).with_settings(given)
     write(config, out)
     stdout.print(f"Wrote {out}. Train it by: gatas train {out}", soft_wrap=True)
     try:
-        stdout.print(open_dataset(config.data).summary(), soft_wrap=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".* columns were not used", GatasWarning)  # these are in the list
+            summary = open_dataset(config.data).summary()
+        stdout.print(summary, soft_wrap=True)
     except GatasError as error:
         raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None
 
 
-def guessed(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
-    """Guess the settings from the columns alone."""
+def guessed(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "tuple[Config, Guess]":
+    """Guess the settings from the columns alone; return also what each column was taken for."""
     from gatas.datasets.guessing import guess_settings
     from gatas.datasets.settings import checked
     from gatas.training import Config
 
-    found = guess_settings(edges.absolute(), None if nodes is None else nodes.absolute(), data)
-    found.setdefault("name", edges.absolute().parent.name or "own data")
-    return checked(Config, {"data": found})
+    guess = guess_settings(edges.absolute(), None if nodes is None else nodes.absolute(), data)
+    named = {"name": edges.absolute().parent.name or "own data"}
+    return checked(Config, {"data": named | guess.settings}), guess
+
+
+def shown(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
+    """Guess the settings, and list what each column was taken for."""
+    config, guess = guessed(edges, nodes, data)
+    print_guess(edges, nodes, guess)
+    return config
 
 
 def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
@@ -79,26 +97,84 @@ def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
     if nodes is None:
         answer = _answer("Node table (- for none)", None)
         nodes = None if answer is None else Path(answer)
-    found = guessed(edges, nodes, data).data
-    questions = {**EDGES, **(NODES if nodes is not None else {})}
-    data |= {key: _answer(question, getattr(found, key)) for key, question in questions.items() if key not in data}
+    first, guess = guessed(edges, nodes, data)
+    found, of_edges, of_nodes = first.data, _names(guess.edges), _names(guess.nodes)
+    print_guess(edges, nodes, guess)
+    for questions, columns in ((EDGES, of_edges), (NODES if nodes is not None else {}, of_nodes)):
+        asking = {key: question for key, question in questions.items() if key not in data}
+        data |= {key: _column(question, getattr(found, key), columns, key in NEEDED) for key, question in asking.items()}
     if "task" not in data:
         default = next(key for key, task in TASKS.items() if task == found.task)
         answer = _answer("Predict classes of nodes (c), numbers of nodes (r) or links (l)", default) or default
         data["task"] = TASKS.get(answer.lower()[:1], answer)
     if data["task"] != "link prediction" and "label" not in data:
         what = "number" if data["task"] == "node regression" else "class"
-        data["label"] = _answer(f"Column of the node table: the {what}", next(iter(found.label_columns), None))
+        label = next(iter(found.label_columns), None)
+        data["label"] = _column(f"Column of the node table: the {what}", label, of_nodes, True)
     if data["task"] == "link prediction" and "link_types" not in data and data["edge_type"] is not None:
         answer = _answer("Edge types to predict, with commas between (- for all)", None)
         data["link_types"] = None if answer is None else [name.strip() for name in answer.split(",")]
-    return guessed(edges, nodes, data)
+    config, last = guessed(edges, nodes, data)
+    if last != guess:
+        print_guess(edges, nodes, last)
+    return config
+
+
+def _names(roles: "Sequence[ColumnRole]") -> list[str]:
+    return [role.column for role in roles]
+
+
+def _column(question: str, default: str | None, columns: list[str], needed: bool) -> str | None:
+    """Ask for a column until one is named that is there, or none where none is needed."""
+    while True:
+        answer = _answer(question, default)
+        if answer in columns or (answer is None and not needed):
+            return answer
+        what = "it cannot be left out" if answer is None else f"there is no column {answer!r}"
+        stderr.print(f"{what}; the columns are {', '.join(columns)}.", soft_wrap=True)
 
 
 def _answer(question: str, default: str | None) -> str | None:
     """Return what was typed; - is nothing."""
     answer = str(typer.prompt(question, default=default or "-", err=True)).strip()
     return None if answer in ("-", "") else answer
+
+
+def print_guess(edges: Path, nodes: Path | None, guess: "Guess") -> None:
+    """List every column with what it was taken for, or why it was left out."""
+    print_roles(str(edges), guess.edges)
+    if nodes is not None:
+        print_roles(str(nodes), guess.nodes)
+    for note in guess.notes:
+        stdout.print(note, soft_wrap=True)
+    if guess.notes:
+        stdout.print()
+
+
+def print_roles(title: str, roles: "Sequence[ColumnRole]") -> None:
+    """Print one table's columns; neighbours that were taken for the same for the same reason are one line."""
+    table = plain_table("column", "taken for", "")
+    for run in _runs(roles):
+        first, last = run[0], run[-1]
+        name = f"{first.column} … {last.column} ({len(run):,} columns)" if len(run) > 1 else first.column or "(no name)"
+        why = first.why if all(role.why == first.why for role in run) else ""
+        table.add_row(name, first.taken_for, why, style="yellow" if first.taken_for == "left out" else None)
+    print_table(title, table)
+
+
+def _runs(roles: "Sequence[ColumnRole]") -> "list[list[ColumnRole]]":
+    """Return the columns of each line."""
+    runs: list[list[ColumnRole]] = []
+    many = len(roles) > MOST_LINES
+    for role in roles:
+        before = runs[-1][-1] if runs else None
+        alike = before is not None and role.why and before[1:] == role[1:]
+        kindred = before is not None and (before.taken_for, before.encode) == (role.taken_for, role.encode)
+        if alike or (many and role.is_feature and kindred):
+            runs[-1].append(role)
+        else:
+            runs.append([role])
+    return runs
 
 
 def write(config: "Config", out: Path) -> None:

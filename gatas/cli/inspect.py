@@ -22,8 +22,12 @@ from gatas.errors import TransitionError
 
 if TYPE_CHECKING:
     from gatas.datasets import Dataset
+    from gatas.datasets.encoding import Encoding
     from gatas.graph import Graph, Summary
     from gatas.transitions import Cost
+
+MOST_LINES = 40
+"""Columns of features that are listed one by one."""
 
 
 def inspect(
@@ -50,6 +54,8 @@ def inspect(
         print_json(content | {"transitions": {str(steps): _as_json(cost) for steps, cost in costs.items()}})
     else:
         print_summary(edges, summary, facts)
+        if isinstance(named, Dataset) and named.encoding is not None:
+            print_features(named.encoding)
         print_costs(costs)
 
 
@@ -114,6 +120,17 @@ def print_summary(name: str, summary: "Summary", of_nodes: NodeFacts) -> None:
         numbers = (row.num_edges, row.num_sources, row.num_targets, row.mean, row.median, row.p90, row.p99, row.max)
         degrees.add_row(row.edge_type, *(f"{n:,.1f}" if isinstance(n, float) else f"{n:,}" for n in numbers))
     print_table("Degrees by type, of nodes that have any", degrees)
+
+
+def print_features(encoding: "Encoding") -> None:
+    """Print how the columns of the node table became features."""
+    table = plain_table("column", "encoded as", "columns#")
+    for column in encoding.columns[:MOST_LINES]:
+        table.add_row(column.name, column.described, f"{column.width:,}")
+    if len(encoding.columns) > MOST_LINES:
+        rest = encoding.columns[MOST_LINES:]
+        table.add_row(f"… {len(rest):,} more", "", f"{sum(column.width for column in rest):,}")
+    print_table("Features", table)
 
 
 def print_costs(costs: "dict[int, Cost | None]") -> None:

@@ -35,6 +35,7 @@ def predict(
         None, "--draws", min=2, help="Draw neighbours so often: means over draws, and their standard deviation."
     ),
     new_nodes: Path | None = runs.NewNodesOption,
+    new_features: Path | None = runs.NewFeaturesOption,
     new_edges: Path | None = runs.NewEdgesOption,
     new_embeddings: runs.EmbeddingChoice = runs.NewEmbeddingsOption,
     device: str = runs.DeviceOption,
@@ -62,12 +63,13 @@ def predict(
     chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, None, gpus_per_worker)
     if chosen is not None:
         asked: dict[str, Any] = {"ids": ids, "nodes": nodes, "pairs": pairs, "source": source, "sources": sources}
-        runs.refuse_with_engine(**asked, target=target, draws=draws, new_nodes=new_nodes, new_edges=new_edges)
+        new = {"new_nodes": new_nodes, "new_features": new_features, "new_edges": new_edges}
+        runs.refuse_with_engine(**asked, target=target, draws=draws, **new)
         if out is None:
             raise ConfigError("--engine writes the classes of all nodes: say into which file, by --out.")
         report(out, jobs.answer_all("predictions", run, out, chosen, parts, job, device)["nodes"], json)
         return
-    predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings)
+    predictor, wanted = runs.load_predictor(run, device, nodes, new_nodes, new_edges, new_embeddings, new_features)
     if not predictor.predicts_links:
         if pairs or source or sources or target or edge_type:
             what = "numbers" if predictor.predicts_numbers else "classes"

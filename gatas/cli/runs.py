@@ -15,6 +15,9 @@ FewNodesOption = typer.Option(None, "--nodes", metavar="FILE", help="Only the no
 NewNodesOption = typer.Option(
     None, "--new-nodes", metavar="FILE", help="Nodes never seen: ids and features, in columns as in training."
 )
+NewFeaturesOption = typer.Option(
+    None, "--new-features", metavar="FILE", help="Their sparse features (.npz), where training had such a file; in their order."
+)
 NewEdgesOption = typer.Option(None, "--new-edges", metavar="FILE", help="Their edges: source, target[, type][, weight].")
 NewEmbeddingsOption = typer.Option("mean", "--new-embeddings", help="In place of learned ones: neighbours' mean, or zeros.")
 DeviceOption = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one.")
@@ -30,6 +33,7 @@ def load_predictor(
     new_nodes: Path | None = None,
     new_edges: Path | None = None,
     rule: EmbeddingChoice = "mean",
+    new_features: Path | None = None,
 ) -> "tuple[Predictor, list[Any] | None]":
     """Load a run's predictor, and the ids it is asked for: given, or new, or None for all."""
     from gatas.inference.columns import read_ids, read_new_nodes
@@ -37,9 +41,10 @@ def load_predictor(
 
     predictor = load(run, device=device)
     ids = None if nodes is None else read_ids(predictor.dataset, nodes)
-    if new_nodes is None and new_edges is None:
+    if new_nodes is None and new_edges is None and new_features is None:
         return predictor, ids
-    extended = predictor.with_new_nodes(**read_new_nodes(predictor.dataset, new_nodes, new_edges), embeddings=rule)
+    given = read_new_nodes(predictor.dataset, new_nodes, new_edges, new_features)
+    extended = predictor.with_new_nodes(**given, embeddings=rule)
     return extended, extended.new_ids if ids is None else ids
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Discriminator,
@@ -21,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from gatas.datasets.encode_setting import checked_encodings
 from gatas.datasets.settings import refuse_settings
 
 NODE_CLASSIFICATION, NODE_REGRESSION, LINK_PREDICTION = "node classification", "node regression", "link prediction"
@@ -29,8 +31,8 @@ LINK_DATA = ("kinship", "twitter", "youtube", "youtube-lite")
 
 ORDER = (
     *("name", "store", "transitions", "edges", "nodes", "task", "source", "target", "edge_type", "weight", "direction"),
-    *("id", "node_type", "graph", "features", "categorical", "standardise", "missing", "label", "link_types", "split"),
-    *("ratios", "split_by", "pairs", "keep_reverse", "validation_edges", "seed"),
+    *("id", "node_type", "graph", "features", "categorical", "indices", "encode", "standardise", "missing", "label"),
+    *("link_types", "split", "ratios", "split_by", "pairs", "keep_reverse", "validation_edges", "seed"),
 )
 """All settings of data, in the order in which they are written."""
 
@@ -43,11 +45,24 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _named_columns(value: Any) -> Any:
+    """Make a mapping of a single name, or of several."""
+    names = _listed(value)
+    return dict.fromkeys(names) if isinstance(names, list | tuple) else value
+
+
 ConfigTask = Literal["node classification", "node regression", "link prediction"]
 Direction = Literal["auto", "inverse", "undirected", "as given"]
 NameList = Annotated[tuple[str, ...] | None, BeforeValidator(_listed)]
+ValueColumns = Annotated[dict[str, str | None], BeforeValidator(_named_columns)]
+Encodings = Annotated[dict[str, str], AfterValidator(checked_encodings)]
 ColumnMap = Mapping[str, str | None]
 """What a file calls our columns; None: as we do, where it has such a column."""
+
+
+def is_feature_file(name: str) -> bool:
+    """Whether what `features` names is a file of a sparse matrix rather than a column."""
+    return name.lower().endswith(".npz")
 
 
 class Ratios(BaseModel, frozen=True, extra="forbid"):
@@ -203,8 +218,14 @@ class TableData(DataSettings):
     id: str = Field("id", description="column of the node table: the id that edges name")
     node_type: str | None = Field(None, description="column: a node's type; null: 'type', if there is one, or else none")
     graph: str | None = Field(None, description="column: which of several graphs; null: 'graph', if there is one")
-    features: NameList = Field(None, description="columns, also as emb_*; null: all other numbers and lists; []: none")
+    features: NameList = Field(
+        None, description="columns, also as emb_*, or a sparse .npz file; null: all other numbers and lists; []: none"
+    )
     categorical: tuple[str, ...] = Field((), description="feature columns of numbers that are codes; text is one anyway")
+    indices: ValueColumns = Field({}, description="columns of lists of indices, each with the column of their values, or null")
+    encode: Encodings = Field(
+        {}, description="by column: standard, unscaled, log, quantile; one-hot, frequent N, hashed N. Others: by what they hold"
+    )
     standardise: bool = Field(True, description="numbers get mean 0 and deviation 1, over training nodes; lists stay")
     missing: Literal["refuse", "fill"] = Field("refuse", description="features with gaps; fill: with the mean, or no category")
     split: str | None = Field(None, description="column of train, valid, test (of edges, for links); null: 'split', or ratios")
@@ -218,6 +239,14 @@ class TableData(DataSettings):
     @property
     def node_columns(self) -> ColumnMap:
         return {"id": self.id, "node_type": self.node_type, "graph": self.graph}
+
+    def with_files(self, found: Callable[[Path], Path]) -> Self:
+        """Return a copy whose files, those of features too, are where `found` says."""
+        moved = super().with_files(found)
+        if not self.features or not any(is_feature_file(name) for name in self.features):
+            return moved
+        features = tuple(str(found(Path(name))) if is_feature_file(name) else name for name in self.features)
+        return moved.model_copy(update={"features": features})
 
     @classmethod
     def misplaced(cls, setting: str) -> str:

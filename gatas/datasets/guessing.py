@@ -1,6 +1,8 @@
 """What the columns of unknown tables are likely to be, by their names and by what they hold."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gatas.datasets.node_columns import SPLIT_NAMES
+from gatas.datasets.column_roles import ANOTHER_SPLIT, LEFT_OUT, ColumnRole, described, feature_role, is_split
+from gatas.datasets.config import is_feature_file
+from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
+from gatas.datasets.finding_ids import ColumnValues, found_ends, found_id
+from gatas.datasets.node_columns import whole_or_none
 from gatas.errors import GraphError
 from gatas.graph.column_types import is_list, is_number_column, is_text
 from gatas.graph.tables import read_columns
@@ -25,39 +31,69 @@ KNOWN_AS = {
     "split": ("split", "fold", "subset", "partition"),
 }
 FEW = 50
-"""Text with no more different values is taken for a type or a category."""
+"""Values with no more different ones are taken for a type or a graph."""
+MOST_CLASSES = 1000
+"""A column with the name of a label and no more different values is one."""
+MEANINGS = {
+    "source": "source of edges",
+    "target": "target of edges",
+    "edge_type": "type of edges",
+    "weight": "weight of edges",
+    "id": "id of nodes",
+    "node_type": "type of nodes",
+    "graph": "graph of nodes",
+    "label": "label",
+    "split": "split",
+}
 
-ColumnValues = Mapping[str, Any]
+
+@dataclass(frozen=True)
+class Guess:
+    """Settings of data for two tables, and what every column of these was taken for."""
+
+    settings: dict[str, Any]
+    edges: Sequence[ColumnRole]
+    nodes: Sequence[ColumnRole] = ()
+    notes: Sequence[str] = field(default_factory=list)
 
 
-def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) -> Guess:
     """Guess the settings of data for these files; those `given` are not guessed."""
     settings = {"edges": edges, "nodes": nodes, **given}
-    node_columns = {} if nodes is None else read_columns(nodes)
-    settings |= {"id": _named("id", node_columns)} if node_columns and "id" not in given else {}
-    known = node_columns.get(settings.get("id") or "")
-    settings = _guess_edges(read_columns(edges), known, settings, edges)
+    edge_columns, node_columns = read_columns(edges), {} if nodes is None else read_columns(nodes)
+    settings = _guess_ends(edge_columns, node_columns, settings, edges, nodes)
+    settings = _guess_edges(edge_columns, settings)
+    roles: list[ColumnRole] = []
     if node_columns:
-        settings = _guess_nodes(node_columns, settings)
+        settings = _guess_meanings(node_columns, settings)
     labelled = bool(settings.get("label"))
     settings.setdefault("task", "node classification" if labelled else "link prediction")
+    settings = _guess_split(edge_columns, node_columns, settings)
+    if node_columns:
+        settings, roles = _guess_features(node_columns, settings)
+    notes = _notes(nodes, node_columns, settings, labelled, given)
     if settings["task"] == "link prediction":
         settings.pop("label", None)
-    elif settings["task"] == "node classification" and "link_types" in settings:
+    elif "link_types" in settings:
         settings.pop("link_types")
-    return {name: value for name, value in settings.items() if value is not None}
+    known = {name: value for name, value in settings.items() if value is not None}
+    return Guess(known, _edge_roles(edge_columns, settings), roles, notes)
 
 
-def _guess_edges(columns: ColumnValues, known: Any, settings: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Find the ends by name, or else take the first columns that hold ids of nodes, or that can."""
-    if len(columns) < 2:
-        raise GraphError(f"{path} has {len(columns)} columns; expected a source and a target at least.")
-    able = [name for name, values in columns.items() if is_text(values) or pa.types.is_integer(values.type)]
-    holding = [name for name in able if known is not None and _is_among(columns[name], known)]
-    for end in ("source", "target"):
-        taken = (settings.get("source"), settings.get("target"))
-        found = _named(end, columns) or next((name for name in (*holding, *able, *columns) if name not in taken), None)
-        settings.setdefault(end, found)
+def _guess_ends(
+    edges: ColumnValues, nodes: ColumnValues, settings: dict[str, Any], path: Path, node_path: Path | None
+) -> dict[str, Any]:
+    """Find the column of ids by what edges name, and the ends of edges by name or by what they hold."""
+    if len(edges) < 2:
+        raise GraphError(f"{path} has {len(edges)} columns; expected a source and a target at least.")
+    named = {end: settings.get(end) or _named(end, edges) for end in ("source", "target")}
+    if nodes and "id" not in settings:
+        settings["id"] = found_id(edges, nodes, named, _named("id", nodes), path, node_path)
+    known = _column(nodes, settings.get("id"))
+    return settings | found_ends(edges, known, settings, {end: _named(end, edges) for end in named})
+
+
+def _guess_edges(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
     rest = {name: values for name, values in columns.items() if name not in (settings["source"], settings["target"])}
     types = {name: values for name, values in rest.items() if _is_few(values)}
     settings.setdefault("edge_type", _named("edge_type", types))
@@ -66,29 +102,134 @@ def _guess_edges(columns: ColumnValues, known: Any, settings: dict[str, Any], pa
     return settings
 
 
-def _guess_nodes(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
+def _guess_meanings(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
+    """Find the columns that are no features: types, graphs and labels."""
     rest = {name: values for name, values in columns.items() if name != settings["id"]}
     few = {name: values for name, values in rest.items() if _is_few(values)}
     settings.setdefault("node_type", _named("node_type", {name: values for name, values in few.items() if is_text(values)}))
     settings.setdefault("graph", _named("graph", few))
-    settings.setdefault("split", _named("split", {name: values for name, values in few.items() if _is_split(values)}))
-    labels = {name: values for name, values in rest.items() if _is_few(values) or is_list(values.type)}
-    if settings.get("task") == "node regression":
-        labels = {name: values for name, values in rest.items() if is_number_column(values)}
-    settings.setdefault("label", _named("label", {name: values for name, values in labels.items()
-                                                  if name not in _used(settings)}))  # fmt: skip
-    features = [name for name, values in rest.items() if name not in _used(settings) and _is_feature(values)]
-    settings.setdefault("features", features)
-    types = columns.get(settings["node_type"] or "")
-    gaps = any(_has_gaps(columns[name], types) for name in settings["features"] or () if name in columns)
-    settings.setdefault("missing", "fill" if gaps else "refuse")
+    taken = (settings["node_type"], settings["graph"])
+    fits = is_number_column if settings.get("task") == "node regression" else _can_be_label
+    labels = [name for name, values in rest.items() if name not in taken and fits(values)]
+    settings.setdefault("label", _named("label", labels))
     return settings
 
 
-def _used(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    labels = settings.get("label") or ()
-    names = (settings.get(key) for key in ("node_type", "graph", "split"))
-    return (*(name for name in names if name), *((labels,) if isinstance(labels, str) else labels))
+def _guess_split(edges: ColumnValues, nodes: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
+    """Take the first column that holds train, valid and test: of nodes for classes, of edges for links."""
+    if "split" in settings or "split_by" in settings or "pairs" in settings:
+        return settings
+    columns = edges if settings["task"] == "link prediction" else nodes
+    able = [name for name, values in columns.items() if is_split(values)]
+    return settings | {"split": _named("split", able) or next(iter(able), None)}
+
+
+def _guess_features(columns: ColumnValues, settings: dict[str, Any]) -> tuple[dict[str, Any], list[ColumnRole]]:
+    """Judge all columns that are left, and say what each was taken for."""
+    types = _types_of(_column(columns, settings.get("node_type")), len(next(iter(columns.values()))))
+    names = ("id", "node_type", "graph", "label", *_split_of("node classification", settings))
+    meant = _meanings(settings, names, columns)
+    roles = {name: meant.get(name) or feature_role(name, values, types) for name, values in columns.items()}
+    if settings["task"] == "link prediction":
+        roles = {name: _without_label(role) for name, role in roles.items()}
+    if settings.get("features") is not None:
+        return settings, [_as_given(role, settings) for role in roles.values()]
+    roles |= {name: _of_setting(roles[name], settings) for name in columns}
+    settings["features"] = [role.column for role in roles.values() if role.is_feature]
+    chosen = {role.column: role.encode for role in roles.values() if role.is_feature and role.encode is not None}
+    settings.setdefault("encode", {name: how for name, how in chosen.items() if name not in settings.get("categorical", ())})
+    gaps = any(_has_gaps(columns[name], types.index) for name in settings["features"])
+    settings.setdefault("missing", "fill" if gaps else "refuse")
+    return settings, list(roles.values())
+
+
+def _column(columns: ColumnValues, name: str | None) -> Any:
+    """Return a column, None where there is no name; the name may be empty, as that of the numbers pandas writes."""
+    return None if name is None else columns.get(name)
+
+
+def _meanings(settings: Mapping[str, Any], names: Iterable[str], columns: ColumnValues) -> dict[str, ColumnRole]:
+    """Return what the columns that settings name were taken for."""
+    found: dict[str, ColumnRole] = {}
+    for name in names:
+        given = settings.get(name) or ()
+        for column in [given] if isinstance(given, str) else given:
+            if column in columns:
+                found[column] = ColumnRole(column, MEANINGS[name], described(name, columns[column]))
+    return found
+
+
+def _split_of(task: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("split",) if settings["task"] == task else ()
+
+
+def _without_label(role: ColumnRole) -> ColumnRole:
+    if role.taken_for == MEANINGS["label"]:
+        return ColumnRole(role.column, LEFT_OUT, "a label by its name, and links have none; data.features takes it")
+    if role.why == ANOTHER_SPLIT:
+        return ColumnRole(role.column, LEFT_OUT, "a split of nodes; for links the edge table has the split")
+    return role
+
+
+def _of_setting(role: ColumnRole, settings: Mapping[str, Any]) -> ColumnRole:
+    """Return the role of a column that `categorical` or `encode` makes a feature."""
+    encode = settings.get("encode") or {}
+    if role.column in encode:
+        return ColumnRole(role.column, "feature", str(encode[role.column]))
+    if role.column in (settings.get("categorical") or ()):
+        return ColumnRole(role.column, "feature: category", "as given")
+    beside = settings.get("indices") or {}
+    if isinstance(beside, Mapping) and role.column in beside.values():
+        return ColumnRole(role.column, "values of indices", "as given")
+    return role
+
+
+def _as_given(role: ColumnRole, settings: Mapping[str, Any]) -> ColumnRole:
+    """Return the role of a column where features are given: those that are not named are left out."""
+    if not role.is_feature and role.taken_for != LEFT_OUT:
+        return role
+    given = settings["features"]
+    names = [given] if isinstance(given, str) else list(given)
+    if any(role.column == name or fnmatchcase(role.column, name) for name in names):
+        return role if role.is_feature else ColumnRole(role.column, "feature", "as given")
+    return ColumnRole(role.column, LEFT_OUT, "not in data.features")
+
+
+def _edge_roles(columns: ColumnValues, settings: Mapping[str, Any]) -> list[ColumnRole]:
+    names = ("source", "target", "edge_type", "weight", *_split_of("link prediction", settings))
+    meant = _meanings(settings, names, columns)
+    return [meant.get(name) or ColumnRole(name, LEFT_OUT, _why_not_of_edges(columns[name])) for name in columns]
+
+
+def _why_not_of_edges(values: Any) -> str:
+    return "a split, which classes of nodes have in the node table" if is_split(values) else "edges have no features"
+
+
+def _notes(
+    path: Path | None, columns: ColumnValues, settings: Mapping[str, Any], labelled: bool, given: Mapping[str, Any]
+) -> list[str]:
+    """Say what a user may want to know beside the list of columns."""
+    notes = []
+    if columns and not labelled and "task" not in given:
+        names = ", ".join(KNOWN_AS["label"])
+        notes.append(f"No column is called {names}: links are predicted. For classes: --set data.label=COLUMN.")
+    features = settings.get("features") or ()
+    if path is not None and not any(is_feature_file(name) for name in ([features] if isinstance(features, str) else features)):
+        rows = len(next(iter(columns.values()))) if columns else 0
+        beside = [file.name for file in sorted(path.parent.glob("*.npz")) if _num_rows(file) == rows]
+        notes += [
+            f"{name} is a sparse matrix with a row for each node: --set data.features={name} takes it." for name in beside
+        ]
+    return notes
+
+
+def _num_rows(path: Path) -> int:
+    """Return how many rows the sparse matrix in a file has; -1 where there is none."""
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            return int(content["shape"][0])
+    except (OSError, ValueError, KeyError, IndexError, EOFError):
+        return -1
 
 
 def _named(what: str, columns: Iterable[str]) -> str | None:
@@ -97,37 +238,37 @@ def _named(what: str, columns: Iterable[str]) -> str | None:
     return next((lower[name] for name in KNOWN_AS[what] if name in lower), None)
 
 
-def _is_among(values: Any, ids: Any) -> bool:
-    """Whether the first values are all ids of nodes."""
-    first, known = values[:1000].cast(pa.string()), ids.cast(pa.string())
-    return bool(pc.all(pc.is_in(first, value_set=known), min_count=1).as_py())
-
-
 def _is_few(values: Any) -> bool:
-    """Whether values repeat, so that they can be classes or types."""
+    """Whether values repeat, so that they can be types or graphs."""
     if not (is_text(values) or pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
         return False
     return bool(pc.count_distinct(values).as_py() <= FEW)
 
 
-def _is_split(values: Any) -> bool:
-    return is_text(values) and all((name or "").strip().lower() in SPLIT_NAMES for name in pc.unique(values).to_pylist())
-
-
-def _is_feature(values: Any) -> bool:
-    """Whether a column can be a feature: numbers, lists of numbers, and text that repeats."""
+def _can_be_label(values: Any) -> bool:
+    """Whether values can be classes: few, or many that repeat; lists of classes; whole numbers written as decimals."""
     if is_list(values.type):
-        return is_number_column(values.flatten())
-    if is_text(values):
-        return _is_few(values) and 2 <= pc.count_distinct(values).as_py() <= (len(values) - values.null_count) / 2
-    return is_number_column(values) and values.null_count < len(values)
+        return True
+    if pa.types.is_floating(values.type) and (whole := whole_or_none(values)) is not None:
+        values = whole
+    if _is_few(values):
+        return True
+    if not (is_text(values) or pa.types.is_integer(values.type)):
+        return False
+    return bool(pc.count_distinct(values).as_py() <= min(MOST_CLASSES, (len(values) - values.null_count) / 2))
 
 
-def _has_gaps(values: Any, types: Any) -> bool:
+def _types_of(types: Any, rows: int) -> NodeTypes:
+    if types is None:
+        return NodeTypes(np.zeros(rows, np.int64), UNTYPED)
+    codes = pc.fill_null(types.cast(pa.string()), "").dictionary_encode()
+    return NodeTypes(np.asarray(codes.indices).astype(np.int64), tuple(codes.dictionary.to_pylist()))
+
+
+def _has_gaps(values: Any, kind: Any) -> bool:
     """Whether some nodes of a type have a value and others have none."""
     absent = np.asarray(values.is_null(nan_is_null=True))
     if is_text(values):
         absent = absent | np.asarray(pc.fill_null(pc.equal(values, ""), True))
-    kind = np.zeros(len(values), np.int64) if types is None else np.asarray(types.dictionary_encode().indices)
     share = np.bincount(kind, absent) / np.bincount(kind)
     return bool(((share > 0) & (share < 1)).any())

@@ -22,19 +22,21 @@ from gatas.datasets.config import (
     data_config,
 )
 from gatas.datasets.dataset import Dataset
-from gatas.datasets.encoding import UNTYPED, Encoding, NodeTypes
+from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
+from gatas.datasets.encoding import Encoding
+from gatas.datasets.feature_files import NO_FILES, FeatureFile, with_feature_files
 from gatas.datasets.held_out import UNASKED, IndexedPairs, hold_out_links, is_symmetric
 from gatas.datasets.labels import Labels, read_targets
 from gatas.datasets.learning import learn_encoding
 from gatas.datasets.node_columns import splits_of
-from gatas.datasets.node_table import NodeTable
+from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.pair_files import asked_types, indexed_pairs, pair_table, read_pair_files
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
 from gatas.datasets.targets import SPLITS, LinkTargets, counted
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeIds
 from gatas.graph.columns import ColumnNames
-from gatas.graph.inputs import Floats, Ints
+from gatas.graph.inputs import Ints
 from gatas.graph.reading import are_indices, indexed_nodes, indexed_types, weights_of
 from gatas.graph.tables import Table, codes_of, read_checked, read_table, warn_of_unused
 
@@ -60,6 +62,8 @@ def read_dataset(
     graph: str | None = None,
     features: str | Sequence[str] | None = None,
     categorical: Sequence[str] = (),
+    indices: str | Sequence[str] | Mapping[str, str | None] = (),
+    encode: Mapping[str, str] | None = None,
     standardise: bool = True,
     missing: Literal["refuse", "fill"] = "refuse",
     label: str | Sequence[str] | None = None,
@@ -88,8 +92,13 @@ def read_dataset(
         id: Column of the node table: the id that edges name.
         node_type: Column of the node table: a node's type; `type` if left out, where there is such a column.
         graph: Column of the node table: which of several graphs a node is in; `graph` if left out, where there is one.
-        features: Columns of the node table, also as `emb_*`; all other numbers and lists if left out.
+        features: Columns of the node table, also as `emb_*`, or a file of a sparse matrix (`scipy.sparse.save_npz`) with a row
+            for each of the table's; all other numbers and lists if left out.
         categorical: Feature columns of numbers that are codes; text is categorical anyway.
+        indices: Columns of lists of indices into a sparse matrix, such as of words; each with the name of a column of lists of
+            their values, if there is one. Lists of whole numbers that differ in length are such, too.
+        encode: What becomes of single columns: numbers `"standard"`, `"unscaled"`, `"log"` or `"quantile"`; categories
+            `"one-hot"`, `"frequent N"` (the others share a column) or `"hashed N"`.
         standardise: Give numbers mean 0 and deviation 1, over training nodes.
         missing: What is done with gaps in features: `"fill"` takes the mean, or no category.
         label: For classes of nodes: the column of classes or of lists of them, or several columns of 0 and 1. For regression:
@@ -150,6 +159,8 @@ class Tables:
     edge_type_names: tuple[str, ...]
     node_types: NodeTypes
     pairs: Mapping[str, Table]  # by split
+    chosen: TableData  # settings, with columns in place of files of features
+    files: Mapping[str, FeatureFile]  # by column
 
     @property
     def node_type(self) -> Ints | None:
@@ -160,6 +171,9 @@ def _read(config: TableData) -> Tables:
     edges = read_checked(config.edges, ColumnNames.of_settings(config.edge_columns))
     warn_of_unused(edges)
     nodes = None if config.nodes is None else read_table(config.nodes, ColumnNames.of_settings(config.node_columns))
+    chosen, files = config, NO_FILES
+    if nodes is not None:
+        nodes, chosen, files = with_feature_files(nodes, config)
     pairs = read_pair_files(config) if isinstance(config, LinkTableData) else {}
     ids, (source, target) = indexed_nodes(edges, nodes, [table for split, table in pairs.items() if split != "train"])
     if pairs and nodes is None:
@@ -169,7 +183,8 @@ def _read(config: TableData) -> Tables:
     node_types = NodeTypes(np.zeros(len(ids), np.int64), UNTYPED)
     if nodes is not None and "node_type" in nodes.columns:
         node_types = NodeTypes(*codes_of(nodes, "node_type"))
-    return Tables(edges, nodes, ids, source, target, types, tuple(type_names) or (ONE_TYPE,), node_types, pairs)
+    type_names = tuple(type_names) or (ONE_TYPE,)
+    return Tables(edges, nodes, ids, source, target, types, type_names, node_types, pairs, chosen, files)
 
 
 def _warn_of_unlinked(ids: Any, source: Ints, target: Ints) -> None:
@@ -227,13 +242,13 @@ def _nodes_with_targets(config: NodeTableData, tables: Tables, origin: DataConfi
     config = _with_direction(config, tables)
     labels = read_targets(table, config)
     splits = node_splits(config, table, labels)
-    encoding = learn_encoding(table, config, tables.node_types, splits["train"])
+    encoding = learn_encoding(table, tables.chosen, tables.node_types, splits["train"], tables.files)
     targets = labels.targets(config.task, splits)
     nodes = _nodes(tables, _encoded(encoding, tables))
     return Dataset(config.name, _graph(config, tables), targets, nodes, origin=origin, encoding=encoding)
 
 
-def _encoded(encoding: Encoding | None, tables: Tables) -> Floats | None:
+def _encoded(encoding: Encoding | None, tables: Tables) -> Features | None:
     if encoding is None or tables.nodes is None:
         return None
     return encoding.encoded(tables.nodes, tables.node_types)
@@ -267,7 +282,9 @@ def node_splits(config: NodeTableData, table: Table, labels: Labels) -> dict[str
 def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset:
     """Make a data set of links of the types asked for, held out of the graph."""
     config = _with_direction(config, tables)
-    encoding = None if tables.nodes is None else learn_encoding(tables.nodes, config, tables.node_types, None)
+    encoding = None
+    if tables.nodes is not None:
+        encoding = learn_encoding(tables.nodes, tables.chosen, tables.node_types, None, tables.files)
     files = {split: pair_table(table, tables.ids) for split, table in tables.pairs.items()}
     names = asked_types(config, tables.edge_type_names, files)
     kind = np.array([names.index(name) if name in names else UNASKED for name in tables.edge_type_names])

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gatas.datasets import Dataset
-from gatas.datasets.encoding import UNTYPED
+from gatas.datasets.encoded_columns import UNTYPED, IndexLists
+from gatas.datasets.feature_files import with_feature_file
 from gatas.datasets.node_columns import features_of as plain_features
 from gatas.datasets.node_table import Features
 from gatas.errors import GraphError
@@ -55,12 +55,15 @@ def read_ids(dataset: Dataset, path: Path) -> list[Any]:
     return list(ids_of(read_table(path, ColumnNames(("id",), names, None)), "id").to_pylist())
 
 
-def read_new_nodes(dataset: Dataset, nodes: Path | None, edges: Path | None) -> dict[str, Any]:
+def read_new_nodes(dataset: Dataset, nodes: Path | None, edges: Path | None, features: Path | None = None) -> dict[str, Any]:
     """Read new nodes and edges from files; return the arguments of `Predictor.with_new_nodes`.
 
     Nodes have `id` and features, edges `source, target[, type][, weight]`, or as the tables that were trained on call these.
+    A model that was trained on a file of sparse features takes those of new nodes from `features`, in the order of the nodes.
     """
     table = None if nodes is None else read_node_table(dataset, nodes)
+    if features is not None:
+        table = _with_features(dataset, table, features)
     links = None if edges is None else read_edge_table(dataset, edges)
     return {
         "features": None if table is None else table_features(dataset, table),
@@ -68,6 +71,20 @@ def read_new_nodes(dataset: Dataset, nodes: Path | None, edges: Path | None) -> 
         "ids": None if table is None else ids_of(table, "id").to_pylist(),
         "weights": _weights(links),
     }
+
+
+def _with_features(dataset: Dataset, table: Table | None, path: Path) -> Table:
+    """Add a file of sparse features to a table of new nodes, as the column that training had from a file."""
+    columns = () if dataset.encoding is None else dataset.encoding.columns
+    files = [column for column in columns if isinstance(column, IndexLists) and column.file is not None]
+    if table is None:
+        raise GraphError(f"{path} has features of new nodes, but there is no table of these. Give one with their ids.")
+    if len(files) != 1:
+        raise GraphError(
+            f"{path} has sparse features of new nodes, but the model was trained on {len(files)} files of such; expected one. "
+            "Give features as columns of the table of new nodes."
+        )
+    return with_feature_file(table, path, files[0].name)[0]
 
 
 def _listed_edges(links: Table) -> tuple[list[Any], ...]:
@@ -97,7 +114,7 @@ def is_raw(dataset: Dataset, features: Any) -> bool:
     return isinstance(features, list | tuple) and any(isinstance(row, Mapping) for row in features)
 
 
-def encoded_rows(dataset: Dataset, rows: Any) -> NDArray[np.float32]:
+def encoded_rows(dataset: Dataset, rows: Any) -> Features:
     """Encode values by column: a dict for each node, or a table."""
     if dataset.encoding is None:
         raise GraphError(

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
+from gatas.nn.sparse_rows import is_sparse, join_rows, select_rows
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks import LinkPredictor, Model
@@ -139,6 +140,8 @@ def in_float64(module: nn.Module, skip: str = "") -> dict[str, Tensor]:
 
 def gathered(known: Tensor, new: Tensor | None, nodes: Tensor | None) -> Tensor:
     """Return rows of the model's nodes, and of new nodes after them: of some, or of all."""
+    if is_sparse(known):
+        return _gathered_sparse(known, new, nodes)
     if nodes is None:
         return known.detach() if new is None else torch.cat([known.detach(), new.to(known.dtype)])
     rows = known.detach().index_select(0, nodes.clamp_max(len(known) - 1))
@@ -146,6 +149,17 @@ def gathered(known: Tensor, new: Tensor | None, nodes: Tensor | None) -> Tensor:
     if new is not None:
         rows[later] = new[nodes[later] - len(known)].to(rows.dtype)
     return rows
+
+
+def _gathered_sparse(known: Tensor, new: Tensor | None, nodes: Tensor | None) -> Tensor:
+    if new is None:
+        return known if nodes is None else select_rows(known, nodes)
+    if nodes is None:
+        return join_rows(known, new)
+    later = nodes >= len(known)
+    apart = join_rows(select_rows(known, nodes[~later]), select_rows(new, nodes[later] - len(known)))
+    place = torch.where(later, later.cumsum(0) + (~later).sum(), (~later).cumsum(0)) - 1
+    return select_rows(apart, place)
 
 
 def parts_of(mask: Tensor) -> list[slice]:

@@ -8,9 +8,10 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 
+from gatas.datasets.node_table import Features, check_features
 from gatas.errors import GraphError
 from gatas.graph import NO_INVERSE, Graph
 from gatas.graph.extended import ExtendedGraph
@@ -19,8 +20,10 @@ from gatas.inference.columns import encoded_rows, is_raw
 from gatas.inference.exact import ExactEncoder, NodeRows, part_of, parts_of
 from gatas.inference.ids import indices_of, listed, types_of
 from gatas.inference.trained import TrainedModel
+from gatas.nn.sparse_rows import is_sparse
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.tasks import LinkPredictor, Model
+from gatas.tasks.model import as_sparse_tensor
 from gatas.transitions import Nearby
 
 EmbeddingRule = Literal["mean", "zeros"]
@@ -49,7 +52,7 @@ def extended(
     sampler = NeighbourSampler(Nearby(graph, model.transitions.setting), model.config.sample_size, **model.ablation.sampler())
     sampler.load_state_dict(model.sampler.state_dict())
     exact = ExactEncoder(model, sampler.to(trained.device))
-    given = None if rows is None else torch.tensor(rows, device=trained.device)
+    given = None if rows is None else _as_tensor(rows, model.features).to(trained.device)
     exact.new = NodeRows(given, *_stand_ins(trained, exact, graph.num_nodes, rule))
     exact.log_degree = _log_degrees(exact.log_degree, graph)
     return graph, exact
@@ -73,7 +76,7 @@ def _columns(graph: Graph, edges: Any) -> tuple[list[Any], list[Any], list[Any]]
     return sources, types, targets
 
 
-def _features(trained: TrainedModel, features: Any) -> NDArray[np.float32] | None:
+def _features(trained: TrainedModel, features: Any) -> Features | None:
     width = trained.num_features
     if features is None and width:
         raise GraphError(f"the model was trained on {width} features, and new nodes came without. Give theirs.")
@@ -86,20 +89,31 @@ def _features(trained: TrainedModel, features: Any) -> NDArray[np.float32] | Non
     shape = np.shape(features)
     if len(shape) != 2 or shape[1] != width:
         raise GraphError(f"features of new nodes have shape {shape}; the model was trained on {width} columns.")
+    if sparse.issparse(features):
+        return check_features(features, shape[0])
     return as_features(features, shape[0], "new node {}".format)
 
 
-def _new_ids(graph: Graph, rows: Any, ids: Any, ends: tuple[list[Any], list[Any]]) -> list[Any]:
+def _as_tensor(rows: Features, known: Tensor | None) -> Tensor:
+    """Return features of new nodes in the layout, dense or sparse, of those that the model knows."""
+    if known is not None and is_sparse(known):
+        return as_sparse_tensor(sparse.csr_array(rows))
+    return torch.tensor(rows if isinstance(rows, np.ndarray) else rows.toarray())
+
+
+def _new_ids(graph: Graph, rows: Features | None, ids: Any, ends: tuple[list[Any], list[Any]]) -> list[Any]:
     """Return the ids of new nodes: as given; or numbers after the last; or, without features, unknown ids that edges name."""
     if ids is not None:
         given = listed(ids)
-        if rows is not None and len(given) != len(rows):
-            raise GraphError(f"{len(given)} ids and {len(rows)} rows of features were given for new nodes. Give one of each.")
+        if rows is not None and len(given) != rows.shape[0]:
+            raise GraphError(
+                f"{len(given)} ids and {rows.shape[0]} rows of features were given for new nodes. Give one of each."
+            )
         return given
     if rows is not None and graph.node_ids is not None:
         raise GraphError("new nodes came without ids, but the graph's nodes are known by theirs. Give each new node one.")
     if rows is not None:
-        return list(range(graph.num_nodes, graph.num_nodes + len(rows)))
+        return list(range(graph.num_nodes, graph.num_nodes + rows.shape[0]))
     found = {str(one): one for one in [*ends[0], *ends[1]]}  # 12 and "12" are one
     return [one for one in found.values() if graph.get_index(one) < 0]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gatas.datasets import Dataset, LinkTargets, NumberTargets
 from gatas.errors import GatasError
@@ -18,6 +19,7 @@ from gatas.graph.saved import graph_fingerprint
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.ids import ids_of
 from gatas.inference.prediction import NumberPrediction, Prediction
+from gatas.nn.sparse_rows import is_sparse
 from gatas.progress import ProgressCallback
 from gatas.sampling import NeighbourSampler
 from gatas.sampling.sampler import Mode
@@ -105,8 +107,8 @@ class TrainedModel:
         model, mode = self.model, f"{self.mode} {len(self.draws)}{calibrated}"
         digest = RunningChecksum()
         digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
-        inputs = {"features": model.features, "labels": model.labels}
-        state = {**model.state_dict(), **{name: tensor for name, tensor in inputs.items() if tensor is not None}}
+        labels = {} if model.labels is None else {"labels": model.labels}
+        state = {**model.state_dict(), **_feature_parts(model.features), **labels}
         for name, tensor in sorted(state.items()):
             if name not in COUNTERS:
                 digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -240,3 +242,16 @@ def mean_probabilities(logits: torch.Tensor, multi_label: bool, temperature: flo
 def batch_size_on(device: str) -> int:
     """Return how many nodes are represented at a time where no other number is asked for."""
     return BATCH_SIZE if device == "cpu" else GPU_BATCH_SIZE
+
+
+def _feature_parts(features: Tensor | None) -> dict[str, Tensor]:
+    """Return the arrays that features are held in, dense or sparse, by name."""
+    if features is None:
+        return {}
+    if not is_sparse(features):
+        return {"features": features}
+    return {
+        "features.indptr": features.crow_indices(),
+        "features.column": features.col_indices(),
+        "features": features.values(),
+    }

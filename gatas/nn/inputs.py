@@ -2,8 +2,10 @@
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from gatas.errors import GatasError
+from gatas.nn import sparse_rows
 from gatas.nn.dropout import Dropout
 from gatas.ops import noisy_linear, normalise
 from gatas.ops.random import NoiseSource
@@ -11,6 +13,8 @@ from gatas.ops.torch_private import unwrapped
 
 LARGE = {torch.float32: 2.0**50, torch.float64: 2.0**500}
 """Features beyond these have squares whose sum may overflow."""
+DENSE_NUMBERS = 1 << 24
+"""Numbers of sparse rows that are made dense at once, where noise leaves no other way."""
 
 
 class Inputs(nn.Module):
@@ -68,6 +72,27 @@ class Inputs(nn.Module):
 
     def _projected(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
         """LayerNorm → feature noise → dense: (V, F)."""
+        if sparse_rows.is_sparse(features):
+            return self._projected_sparse(nodes, features, noise)
+        return self._projected_dense(nodes, features, noise)
+
+    def _projected_sparse(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
+        """Look at numbers that are not zero alone; noise hides zeros too, so that some rows at a time are then made dense."""
+        if not (self.noise.active and self.noise.probability):
+            out = sparse_rows.project(features, nodes, self.norm, self.dense)
+            if not _overflowed(out):
+                return out
+        parts = torch.split(nodes, max(1, DENSE_NUMBERS // self.feature_size))
+
+        def projected(part: Tensor) -> Tensor:  # rows are made again for gradients; noise is a function of node and column
+            again: Tensor = checkpoint(
+                self._projected_dense, part, features, noise, use_reentrant=False, preserve_rng_state=False
+            )
+            return again
+
+        return torch.cat([projected(part) for part in parts])
+
+    def _projected_dense(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
         out = self._fused(nodes, features, noise)
         if out is None or _overflowed(out):
             rows = _rows(features, nodes)
@@ -80,7 +105,7 @@ class Inputs(nn.Module):
     def _fused(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor | None:
         """LayerNorm → feature noise → dense by an operator, where there is one for it."""
         norm, dense, place = self.norm, self.dense, self.noise.place
-        if not isinstance(norm, nn.LayerNorm) or features.is_sparse or features.requires_grad:
+        if not isinstance(norm, nn.LayerNorm) or features.layout != torch.strided or features.requires_grad:
             return None
         probability, rate = (self.noise.probability, self.noise.rate) if self.noise.active else (0.0, None)
         if features.is_cuda and features.dtype == torch.float32 and self.feature_size <= normalise.WIDEST:
@@ -102,6 +127,8 @@ def refuse_half(tensor: Tensor, what: str) -> None:
 
 
 def _rows(features: Tensor, nodes: Tensor) -> Tensor:
+    if sparse_rows.is_sparse(features):
+        return sparse_rows.dense_rows(features, nodes)
     given = features.index_select(0, nodes)
     return given.to_dense() if given.is_sparse else given
 

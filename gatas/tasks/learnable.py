@@ -17,6 +17,8 @@ class Learnable(nn.Module):
 
     captures: bool = True
     """Whether a step has fixed shapes and never waits for the host, so that a CUDA graph can hold it."""
+    stacks: bool = True
+    """Whether several models of one shape can be called as one by torch.func.vmap; else they are trained one by one."""
     randomness: Literal["error", "different"] = "error"
     """What vmap makes of torch's own generator: ours never use it, layers of others do."""
 

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor, nn
 
 from gatas.datasets import Dataset, NodeTargets, StoreData
@@ -14,6 +15,7 @@ from gatas.errors import ConfigError
 from gatas.files import RunningChecksum
 from gatas.nn import Encoder
 from gatas.nn.ablations import ABLATIONS
+from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked, model_defaults
@@ -33,6 +35,8 @@ FEW_EDGES = 10
 """Nodes with fewer edges on average are too little known by vectors of their own: links are scored by neighbourhoods too."""
 TOUCHED_ROWS = 1 << 16
 """Rows of features that are looked at at once."""
+DENSE_BYTES = 1 << 26
+"""Sparse features that take no more when dense are made dense, which a GPU and noise are quicker with."""
 EVALUATED_SLOTS = {"cpu": 50_000, "cuda": 250_000}
 """Neighbours that one batch of an evaluation has, about."""
 
@@ -71,6 +75,8 @@ class Model(Learnable):
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
         self.register_buffer("features", _features(dataset), persistent=False)
         self.register_buffer("labels", known_labels(dataset) if self.config.label_inputs else None, persistent=False)
+        if self.features is not None and is_sparse(self.features):
+            self.captures = self.stacks = False  # the host counts the numbers of each batch
         graph_id = dataset.nodes.graph_id
         self.largest_graph = dataset.graph.num_nodes if graph_id is None else int(np.bincount(graph_id).max())
         self.reset(seed)
@@ -124,7 +130,7 @@ class Model(Learnable):
         """Have the features of nodes that may be drawn read from disk, if they lie there."""
         if self.features is not None and not self.features.is_cuda:
             for some in torch.from_numpy(np.unique(nodes).astype(np.int64)).split(TOUCHED_ROWS):  # type: ignore[no-untyped-call]
-                self.features.index_select(0, some)
+                select_rows(self.features, some) if is_sparse(self.features) else self.features.index_select(0, some)
 
     def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
         if isinstance(self.transitions, ReadAhead):
@@ -226,12 +232,21 @@ def _all_have_features(dataset: Dataset) -> bool:
 
 
 def _features(dataset: Dataset) -> Tensor | None:
-    """Return dense features: sparse rows would have to be made dense for every batch."""
-    if dataset.features is None:
+    """Return features as they are, dense or sparse; small ones are made dense."""
+    features = dataset.features
+    if features is None:
         return None
-    if isinstance(dataset.features, np.ndarray):
-        return as_tensor(dataset.features, copy=not dataset.mapped)
-    return torch.tensor(dataset.features.toarray())
+    if isinstance(features, np.ndarray):
+        return as_tensor(features, copy=not dataset.mapped)
+    if 4 * features.shape[0] * features.shape[1] <= DENSE_BYTES:
+        return torch.from_numpy(features.toarray())
+    return as_sparse_tensor(features)
+
+
+def as_sparse_tensor(features: sparse.csr_array) -> Tensor:
+    """Return sparse features as a tensor over the same memory."""
+    indptr, columns, values = (as_tensor(part, copy=False) for part in (features.indptr, features.indices, features.data))
+    return sparse_tensor(indptr, columns, values, int(features.shape[1]))
 
 
 def known_labels(dataset: Dataset) -> Tensor:

@@ -67,7 +67,7 @@ def fit_models(
         config = config.model_copy(update={"model": models[0].config})  # with numbers in place of `auto`
     if isinstance(models[0], LinkPredictor):
         check_link_training(models[0], config.training)
-    if len(models) > 1 and config.training.loss == "list":
+    if len(models) > 1 and (config.training.loss == "list" or not models[0].stacks):
         return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
     task = make_task(dataset, config.training, models[0])
     learner = Learner.of(models, task, config.training, chosen_device(device), group)

@@ -3,13 +3,16 @@
 import io
 import re
 import sys
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from scipy import sparse
 
-from gatas.datasets import NodeTableData
+from gatas.datasets import NodeTableData, open_dataset
 from gatas.training import load_config
 
 pytestmark = pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")  # of columns that are not used
@@ -101,6 +104,157 @@ def test_questions_are_asked_on_a_terminal(gatas, tables, monkeypatch):
     assert code == 0 and "Predict classes of nodes (c) or links (l)" in err and "Wrote config.yaml" in out
     assert written["task"] == "link prediction" and written["link_types"] == ["x"] and written["weight"] is None
     assert written["source"] == "from" and written["nodes"] == "nodes.csv"
+
+
+def test_questions_are_asked_again_until_the_column_is_there(gatas, tables, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    answers = ["nodes.csv", "form", "from", "-", "to", "", "", "", "", "c", "nothing", ""]
+    monkeypatch.setattr(sys, "stdin", Terminal("\n".join(answers) + "\n"))
+    code, _, err = gatas("init", "edges.csv")
+    written = data(tables / "config.yaml")
+    assert code == 0 and (written["source"], written["target"], written["label"]) == ("from", "to", ["topic"])
+    assert "there is no column 'form'; the columns are from, to, relation, times." in err
+    assert "it cannot be left out; the columns are" in err and "there is no column 'nothing'" in err
+
+
+def listed(out):
+    """What each column was taken for, from the list that is printed."""
+    lines = (re.split(r" {2,}", line.strip()) for line in out.splitlines())
+    return {parts[0]: " | ".join(parts[1:]) for parts in lines if len(parts) > 1}
+
+
+def test_every_column_is_listed_with_what_it_was_taken_for(gatas, tables):
+    roles = listed(gatas("init", "edges.csv", "--nodes", "nodes.csv", "--yes")[1])
+    assert roles["from"] == "source of edges" and roles["relation"] == "type of edges | 2: x, y"
+    assert roles["name"] == "id of nodes" and roles["topic"] == "label | 2: u, v, none for 20 nodes"
+    assert roles["age"] == "feature: number | 0 to 39" and roles["town"] == "feature: category | 2 values"
+    assert (
+        roles["note"] == "left out | 40 different values in 60 nodes: a name or free text"
+        and roles["kind"] == "type of nodes | 2: p, q"
+    )
+
+
+def nodes_of(number=40, **columns):
+    return {"person": [f"a{k}" for k in range(number)], "class": ["u", "v"] * (number // 2), **columns}
+
+
+def init_parquet(gatas, columns, *arguments):
+    pq.write_table(pa.table(columns), "nodes.parquet")
+    code, out, err = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes", "--force", *arguments)
+    assert code == 0, err
+    return listed(out), data(Path("config.yaml"))
+
+
+def test_ids_are_found_by_what_edges_name_whatever_they_are_called(gatas, tables):
+    columns = nodes_of(id=list(range(40)), name=[f"n{k}" for k in range(40)])
+    roles, written = init_parquet(gatas, columns)
+    assert written["id"] == "person" and roles["name"].startswith("left out | 40 different values in 40 nodes")
+    assert roles["id"] == "left out | the number of the row" and written["features"] == []
+
+
+def test_nodes_without_the_ids_of_edges_are_refused_with_the_columns(gatas, tables):
+    pq.write_table(pa.table({"who": ["x", "y"], "class": ["u", "v"]}), "nodes.parquet")
+    code, _, err = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes")
+    assert code == 1 and "has no column of the ids that" in err and "such as 'a0'; its columns are 'who', 'class'" in err
+
+
+def test_ends_of_edges_are_columns_of_ids_rather_than_of_usual_names(gatas, tables):
+    edges = {"source": ["web"] * 40, "one": [f"a{k}" for k in range(40)], "other": [f"a{(k + 1) % 40}" for k in range(40)]}
+    pq.write_table(pa.table(edges), "edges.parquet")
+    pq.write_table(pa.table(nodes_of()), "nodes.parquet")
+    assert gatas("init", "edges.parquet", "--nodes", "nodes.parquet", "--yes")[0] == 0
+    written = data(tables / "config.yaml")
+    assert (written["source"], written["target"], written["id"]) == ("one", "other", "person")
+
+
+def test_columns_of_splits_are_no_features_and_the_first_is_taken(gatas, tables):
+    names = ["train", "train", "valid", "test"] * 10
+    splits = {f"split{k}": names for k in range(3)} | {"train_mask": [True, False] * 20, "val_mask": [False, True] * 20}
+    roles, written = init_parquet(gatas, nodes_of(**splits))
+    assert written["split"] == "split0" and written["features"] == []
+    assert roles["split0"] == "split | train 20, valid 10, test 10"
+    assert roles["split1 … split2 (2 columns)"].startswith("left out | another split, which data.split may name")
+    assert roles["train_mask … val_mask (2 columns)"].startswith("left out | a mask of a split")
+    dataset = open_dataset(load_config("config.yaml").data)
+    assert len(dataset.splits["train"]) == 20
+
+
+def test_splits_of_links_are_looked_for_in_the_edge_table(gatas, tables):
+    columns = nodes_of(split=["train", "test"] * 20)
+    roles, written = init_parquet(gatas, columns, "--set", "data.task=link prediction")
+    assert written["split"] is None and roles["split"].startswith("left out | a split of nodes")
+    assert roles["class"].startswith("left out | a label by its name")
+
+
+def test_skewed_numbers_and_many_categories_get_an_encoding_that_is_written(gatas, tables):
+    rows = 4000
+    values = {
+        "even": [k % 97 for k in range(rows)],
+        "income": [float(2.0 ** (k % 30)) for k in range(rows)],
+        "rare": [0.0] * (rows - 40) + [float(10**k) for k in range(20) for _ in range(2)],
+        "flag": [0] * (rows - 3) + [1] * 3,
+        "town": [f"t{k % 1500}" for k in range(rows)],
+    }
+    roles, written = init_parquet(gatas, nodes_of(rows, **values))
+    assert written["encode"] == {"income": "log", "rare": "quantile", "town": "frequent 200"}
+    assert written["features"] == ["even", "income", "rare", "flag", "town"]
+    assert re.search(r"feature: number \| log: skewness [\d.]+, of the logarithm", roles["income"])
+    assert "1,500 values: the 200 most frequent (15%), and other" in roles["town"]
+
+
+def test_what_cannot_be_a_feature_is_left_out_with_the_reason(gatas, tables):
+    columns = nodes_of(
+        constant=[1] * 40,
+        nothing=pa.nulls(40),
+        day=pa.array(range(40), pa.timestamp("s")),
+        tags=[["a"]] * 40,
+        ragged=[[1.0] * (k % 3 + 1) for k in range(40)],
+        words=[list(range(k % 4)) for k in range(40)],
+        mixed=["n/a", *map(str, range(39))],
+    )
+    roles, written = init_parquet(gatas, columns)
+    assert written["features"] == ["words"] and roles["words"] == "feature: indices | 0 to 3 of 3, kept sparse"
+    assert roles["constant"] == "left out | always 1" and roles["nothing"] == "left out | no values"
+    assert roles["tags"] == "left out | lists of string; expected numbers"
+    assert roles["ragged"] == "left out | lists of 1 to 3 numbers; expected one length"
+    assert roles["mixed"] == "left out | numbers, but 1 values are not, such as 'n/a'"
+    assert roles["day"].startswith("left out | timestamp")
+
+
+def test_labels_may_be_whole_numbers_with_gaps_and_many(gatas, tables):
+    _, written = init_parquet(
+        gatas, {"person": [f"a{k}" for k in range(40)], "y": [float(k % 2) if k % 3 else None for k in range(40)]}
+    )
+    assert written["label"] == ["y"] and written["features"] == []
+    columns = {"person": [f"a{k}" for k in range(400)], "label": [f"c{k % 60}" for k in range(400)]}
+    assert init_parquet(gatas, columns)[1]["label"] == ["label"]
+
+
+def test_a_column_without_a_name_is_not_mistaken_for_one_that_is_missing(gatas, tables):
+    rows = "".join(f"{k},a{k},{'uv'[k % 2]},{k if k % 5 else ''}\n" for k in range(40))
+    (tables / "nodes.csv").write_text(",person,class,age\n" + rows)
+    code, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.csv", "--yes")
+    assert code == 0 and listed(out)["(no name)"] == "left out | the number of the row"
+    assert data(tables / "config.yaml")["missing"] == "fill"
+
+
+def test_many_columns_are_listed_in_one_line(gatas, tables):
+    columns = {f"w{k}": [float((j * k) % 61) for j in range(40)] for k in range(2, 60)}
+    roles, written = init_parquet(gatas, nodes_of(**columns))
+    assert roles["w2 … w59 (58 columns)"] == "feature: number" and len(written["features"]) == 58
+
+
+def test_a_sparse_file_beside_the_nodes_is_named_and_taken_when_asked_for(gatas, tables):
+    sparse.save_npz("words.npz", sparse.csr_array(np.eye(40, dtype=np.float32)))
+    pq.write_table(pa.table(nodes_of()), "nodes.parquet")
+    _, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes")
+    assert "words.npz is a sparse matrix with a row for each node: --set data.features=words.npz takes it." in out
+    _, written = init_parquet(gatas, nodes_of(), "--set", "data.features=words.npz")
+    assert written["features"] == ["words.npz"]
+    assert sparse.issparse(open_dataset(load_config("config.yaml").data).features)
 
 
 def test_a_file_that_is_there_is_kept_unless_forced(gatas, tables):

@@ -66,10 +66,10 @@ def test_lists_keep_the_places_of_their_type():
     encoding = Encoding(
         types=("a", "b"), missing="refuse", columns=({"kind": "list", "name": "v", "types": [1], "widths": [1, 2]},)
     )
-    from gatas.datasets.encoding import NodeTypes
+    from gatas.datasets.encoded_columns import NodeTypes
 
     found = encoding.encoded(table, NodeTypes(np.array([1, 0]), ("a", "b")))
-    assert found.tolist() == [[0, 1, 2], [0, 0, 0]]
+    assert np.asarray(found).tolist() == [[0, 1, 2], [0, 0, 0]]
     with pytest.raises(GraphError, match="the list has 2 numbers, others of its type 1"):
         encoding.encoded(table, NodeTypes(np.array([0, 0]), ("a", "b")))
 

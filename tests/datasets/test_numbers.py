@@ -105,4 +105,4 @@ def test_an_attribute_of_networkx_is_a_target():
 
 def test_init_takes_a_column_of_numbers_for_the_target(tables):
     tables[1].write_text(NODES.replace("price", "y", 1).replace("label", "other", 1))
-    assert guess_settings(tables[0], tables[1], {"task": "node regression"})["label"] == "y"
+    assert guess_settings(tables[0], tables[1], {"task": "node regression"}).settings["label"] == "y"

@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gatas.datasets.config import NodeTableData
-from gatas.datasets.encoding import UNTYPED, EncodedColumn, Encoding, Lists, NodeTypes
+from gatas.datasets.config import NodeTableData, is_feature_file
+from gatas.datasets.encoded_columns import UNTYPED, Lists, NodeTypes
+from gatas.datasets.encoding import EncodedColumn, Encoding
 from gatas.datasets.labels import Labels, read_targets
 from gatas.datasets.learning import chosen_columns, learn_column
+from gatas.datasets.node_table import Features
 from gatas.datasets.own import node_splits
 from gatas.errors import GraphError
 from gatas.graph.arrays import ArrayWriter, mapped
@@ -157,6 +159,7 @@ def read_known(nodes: NodeFiles, config: NodeTableData) -> Known:
 
 def write_features(nodes: NodeFiles, config: NodeTableData, known: Known, folder: Path) -> dict[str, Any]:
     """Write (N, F) features, a column of the table after another; return what was written, with width 0 for none."""
+    _refuse_sparse(config)
     names = chosen_columns(nodes.table, config)
     warn_of_unused(nodes.table, used=(*names, *(config.label_columns)))
     measured = np.ones(nodes.table.num_rows, np.bool_)
@@ -185,6 +188,16 @@ def write_features(nodes: NodeFiles, config: NodeTableData, known: Known, folder
     return {"width": sum(part.shape[1] for part in parts), "array": writer.finish(), "columns": columns}
 
 
+def _refuse_sparse(config: NodeTableData) -> None:
+    """Refuse features that are sparse: a store of this kind has dense ones, written a column after another."""
+    sparse = [*config.indices, *(name for name in config.features or () if is_feature_file(name))]
+    if sparse:
+        raise GraphError(
+            f"{sparse[0]!r} holds sparse features, which gatas ingest does not take. Train from the tables, or read them with "
+            "gatas.read_dataset and save that."
+        )
+
+
 def _in_batches(nodes: NodeFiles, name: str) -> bool:
     """Whether a column is read some rows at a time: lists in Parquet files."""
     values = nodes.table.others.get(name)
@@ -205,15 +218,19 @@ def _encoded(nodes: NodeFiles, column: EncodedColumn, config: NodeTableData, nod
     name = column.name
     if not _in_batches(nodes, name):
         table = nodes.with_column(name)
-        yield _encoding(column, config, node_types).encoded(table, node_types)
+        yield _dense(_encoding(column, config, node_types).encoded(table, node_types))
         return
     first = 0
     for batch in nodes.batches(name, max(1, BATCH_BYTES // (32 * max(1, column.width)))):
         last = first + len(batch)
         table = replace(nodes.table, others={name: batch}, num_rows=len(batch), first_row=first)
         own = NodeTypes(node_types.index[first:last], node_types.names)
-        yield _encoding(column, config, own).encoded(table, own)
+        yield _dense(_encoding(column, config, own).encoded(table, own))
         first = last
+
+
+def _dense(features: Features) -> Floats:
+    return features if isinstance(features, np.ndarray) else features.toarray()
 
 
 def _encoding(column: EncodedColumn, config: NodeTableData, node_types: NodeTypes) -> Encoding:
