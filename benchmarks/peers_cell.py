@@ -87,12 +87,12 @@ def measure(name: str, num_edges: int, device: torch.device, passes: int = PASSE
 
     def train(first: int = 0) -> None:
         targets = generator.choice(len(degrees), NUM_TARGETS, replace=False)
-        learner.train(fill(cut(targets, config.batch_size), task.columns), first)
+        learner.train(fill(cut(targets, config.batch_of(NUM_TARGETS)), task.columns), first)
 
     def embed() -> None:
         learner.predict("test")
 
-    last = NUM_TARGETS // config.batch_size - 1
+    last = NUM_TARGETS // config.batch_of(NUM_TARGETS) - 1
     for what, work, warm_up in (("train", train, lambda: train(last)), ("embed", embed, embed)):
         seconds, peak = timed(work, warm_up, device, passes)
         cell |= {f"{what}_seconds": seconds, f"{what}_bytes": peak}

@@ -11,7 +11,7 @@ from gatas.nn.link_decoders import DecoderName
 LinkPartName = Literal["pair", "vectors", "neighbourhood", "paths"]
 AblationName = Literal["none", "base", "without_transitions", "without_embeddings", "without_paths"]
 
-__all__ = ["AblationName", "ModelConfig", "checked", "model_defaults"]
+__all__ = ["AblationName", "ModelConfig", "NumberOrAuto", "checked", "model_defaults"]
 
 PAIR: tuple[LinkPartName, ...] = ("pair",)
 """The paper's way to score links: a head over both representations."""
@@ -34,7 +34,7 @@ def _number_or_auto(given: Any) -> Any:
     return given
 
 
-Steps = Annotated[int | Literal["auto"], BeforeValidator(_number_or_auto)]
+NumberOrAuto = Annotated[int | Literal["auto"], BeforeValidator(_number_or_auto)]
 Degree = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)]
 StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
 
@@ -81,7 +81,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
             )
         return self
 
-    num_steps: Steps = Field(3, description="C: the longest path considered; auto: 3 where a graph has few walks, else 2")
+    num_steps: NumberOrAuto = Field(
+        3, description="C: the longest path considered; auto: 3 where a graph has few walks, else 2"
+    )
     sample_size: int = Field(50, ge=1, description="S: neighbours drawn for each target")
     transition_kind: Literal["walk", "count"] = Field("walk", description="probabilities of walks, or shares of their number")
     max_candidates: StepCaps = Field(

@@ -10,13 +10,13 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
 from gatas.datasets.settings import parsed_setting
 from gatas.errors import ConfigError
-from gatas.tasks.config import ModelConfig, checked, model_defaults, scores_pairs
+from gatas.tasks.config import ModelConfig, NumberOrAuto, checked, model_defaults, scores_pairs
 
 __all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting", "training_defaults"]
 
 PAIR_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250, "l2": 0.001, "monitor": "metric"}
 LINK_DEFAULTS: dict[str, Any] = {
-    "loss": "list", "hidden_folds": 10, "n3": 0.01, "epochs": 100, "patience": 10, "batch_size": 1000, "monitor": "metric",
+    "loss": "list", "hidden_folds": 10, "n3": 0.01, "epochs": 100, "patience": 10, "batch_size": "auto", "monitor": "metric",
 }  # fmt: skip
 
 
@@ -35,6 +35,10 @@ def _weights_by_name(given: Any) -> Any:
 WeightsByName = Annotated[Literal["none", "balanced"] | dict[str, float], BeforeValidator(_weights_by_name)]
 
 
+STEPS, SMALLEST_BATCH, LARGEST_BATCH = 25, 100, 1000
+"""Steps of an epoch, where their number is not given, as far as batches are neither smaller nor larger than these."""
+
+
 def training_defaults(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of training that are by default not those of `TrainingConfig`, but others for this task.
 
@@ -49,7 +53,10 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     """How a model learns: steps, stopping, evaluation, checkpoints."""
 
     epochs: int = Field(100, ge=1, description="at most so many times through the training split")
-    batch_size: int = Field(100, ge=1, description="B: targets (or pairs) per step")
+    batch_size: NumberOrAuto = Field(
+        100,
+        description="B: targets (or pairs) per step; auto: a 25th of those to learn from, but 100 at least and 1,000 at most",
+    )
     by_graph: bool = Field(False, description="batches of one graph each, where there are several: quicker on a GPU")
     optimiser: Literal["nadam", "adam"] = Field("nadam", description="Adam with or without Nesterov's momentum")
     learning_rate: float = Field(0.005, gt=0, description="of the optimiser")
@@ -107,6 +114,12 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     precision: Literal["float32", "tf32", "bfloat16"] = Field("tf32", description="of products on a GPU")
     checkpoint_seconds: float = Field(60.0, ge=0, description="how often a run with a folder saves where it is")
     keep_checkpoints: int = Field(2, ge=1, description="how many of these are kept")
+
+    def batch_of(self, count: int) -> int:
+        """Return how many of `count` targets a step has."""
+        if self.batch_size != "auto":
+            return self.batch_size
+        return min(max(count // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
 
 
 class Config(BaseModel, frozen=True, extra="forbid"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, LinkTargets, NumberTargets
+from gatas.datasets import Dataset, LinkTargets, NumberTargets, Pairs
 from gatas.errors import ConfigError, GatasError, GatasWarning, TrainingError
 from gatas.graph import Graph
 from gatas.tasks import (
@@ -161,7 +161,7 @@ def make_task(dataset: Dataset, config: TrainingConfig, model: Learnable | None 
         consistency = Consistency(config.consistency, config.consistency_draws, config.consistency_nodes, config.temperature)
     return NodeTask(
         dataset,
-        config.batch_size,
+        config.batch_of(count_to_learn(dataset)),
         by_graph=config.by_graph,
         consistency=consistency,
         class_weights=config.class_weights,
@@ -176,7 +176,9 @@ def make_regression_task(dataset: Dataset, config: TrainingConfig, model: Learna
         raise ConfigError(
             f"training.{wrong[0]} is for classes of nodes, but {dataset.name} is for {dataset.task}. Leave it out."
         )
-    task = RegressionTask(dataset, config.batch_size, by_graph=config.by_graph, loss=config.regression_loss)
+    task = RegressionTask(
+        dataset, config.batch_of(count_to_learn(dataset)), by_graph=config.by_graph, loss=config.regression_loss
+    )
     if isinstance(model, NodeRegressor):
         task.standardise_as(model)
     return task
@@ -186,7 +188,7 @@ def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
     if config.loss == "list":
         return LinkListTask(
             dataset,
-            config.batch_size,
+            config.batch_of(count_to_learn(dataset)),
             num_negatives=config.num_negatives,
             negatives_by=config.negatives_by,
             hidden_folds=config.hidden_folds,
@@ -194,11 +196,17 @@ def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
         )
     return LinkTask(
         dataset,
-        config.batch_size,
+        config.batch_of(count_to_learn(dataset)),
         negatives=config.negatives,
         negative_types=config.negative_types,
         hidden_folds=config.hidden_folds,
     )
+
+
+def count_to_learn(dataset: Dataset) -> int:
+    """Return how many nodes, or links, there are to learn from."""
+    train = dataset.splits["train"]
+    return int(train.label.sum()) if isinstance(train, Pairs) else len(train)
 
 
 def chosen_device(name: str) -> torch.device:

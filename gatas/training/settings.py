@@ -7,7 +7,7 @@ class TrainingSettings(TypedDict, total=False):
     """Settings of a training, all optional; `TrainingConfig` has their defaults and says what they mean."""
 
     epochs: int
-    batch_size: int
+    batch_size: int | Literal["auto"]
     by_graph: bool
     optimiser: Literal["nadam", "adam"]
     learning_rate: float

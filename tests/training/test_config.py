@@ -204,3 +204,10 @@ def test_defaults_are_the_same_wherever_they_are_reached_from(tmp_path, data, ma
     by_parts = Config.model_validate({"data": {"name": data}, "model": {"num_heads": 7}, "training": {"l2": 0.5}})
     assert by_parts.model == by_name.model.model_copy(update={"num_heads": 7})
     assert by_parts.training == by_name.training.model_copy(update={"l2": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("asked", "count", "size"), [("auto", 30, 100), ("auto", 5216, 208), ("auto", 10**6, 1000), (7, 5216, 7)]
+)
+def test_batches_follow_from_what_there_is_to_learn(asked, count, size):
+    assert TrainingConfig(batch_size=asked).batch_of(count) == size

@@ -58,7 +58,7 @@ def fit_ranked_encoder(
     while goes_on:
         model.train()
         order = torch.randperm(links.shape[1], generator=generator, device=device)
-        parts = order.split(max(1, training.batch_size // 2))  # type: ignore[no-untyped-call]
+        parts = order.split(max(1, training.batch_of(len(order)) // 2))  # type: ignore[no-untyped-call]
         losses = [step(model, optimiser, links[:, part], num_nodes, training.l2, generator) for part in parts]
         goes_on = record.goes_on(float(torch.stack(losses).mean()), seed)
     metrics = {**record.finish(), **measured(score_pairs, validation.task, device)}
