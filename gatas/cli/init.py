@@ -121,7 +121,7 @@ def asked(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "Config":
 
 
 def _names(roles: "Sequence[ColumnRole]") -> list[str]:
-    return [role.column for role in roles]
+    return [role.column for role in roles if role.taken_for != "feature: file"]
 
 
 def _column(question: str, default: str | None, columns: list[str], needed: bool) -> str | None:

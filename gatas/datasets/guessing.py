@@ -133,14 +133,17 @@ def _guess_features(columns: ColumnValues, settings: dict[str, Any]) -> tuple[di
     if settings["task"] == "link prediction":
         roles = {name: _without_label(role) for name, role in roles.items()}
     if settings.get("features") is not None:
-        return settings, [_as_given(role, settings) for role in roles.values()]
-    roles |= {name: _of_setting(roles[name], settings) for name in columns}
-    settings["features"] = [role.column for role in roles.values() if role.is_feature]
+        roles = {name: _as_given(role, settings) for name, role in roles.items()}
+    roles = {name: _of_setting(role, settings) for name, role in roles.items()}
+    features = [role.column for role in roles.values() if role.is_feature]
+    settings.setdefault("features", features)
     chosen = {role.column: role.encode for role in roles.values() if role.is_feature and role.encode is not None}
     settings.setdefault("encode", {name: how for name, how in chosen.items() if name not in settings.get("categorical", ())})
-    gaps = any(_has_gaps(columns[name], types.index) for name in settings["features"])
+    gaps = any(_has_gaps(columns[name], types.index) for name in features)
     settings.setdefault("missing", "fill" if gaps else "refuse")
-    return settings, list(roles.values())
+    given = settings["features"] or ()
+    files = [name for name in ([given] if isinstance(given, str) else given) if is_feature_file(name)]
+    return settings, [*roles.values(), *(ColumnRole(name, "feature: file", "kept sparse") for name in files)]
 
 
 def _column(columns: ColumnValues, name: str | None) -> Any:
@@ -174,7 +177,7 @@ def _without_label(role: ColumnRole) -> ColumnRole:
 def _of_setting(role: ColumnRole, settings: Mapping[str, Any]) -> ColumnRole:
     """Return the role of a column that `categorical` or `encode` makes a feature."""
     encode = settings.get("encode") or {}
-    if role.column in encode:
+    if role.column in encode and (role.is_feature or role.taken_for == LEFT_OUT):
         return ColumnRole(role.column, "feature", str(encode[role.column]))
     if role.column in (settings.get("categorical") or ()):
         return ColumnRole(role.column, "feature: category", "as given")

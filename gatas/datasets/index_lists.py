@@ -35,6 +35,7 @@ def as_indices(table: Table, name: str, values: Any) -> tuple[Ints, Ints]:
     """Return how many indices each row has, and all of them one after another."""
     if pa.types.is_null(values.type):
         return np.zeros(len(values), np.int64), np.empty(0, np.int64)
+    values = _with_whole_numbers(values)
     kind = values.type.value_type if is_list(values.type) else None
     if kind is None or not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
         raise GraphError(f"{table.path}, column {name!r} holds {values.type}; expected lists of whole numbers, the indices.")
@@ -46,6 +47,16 @@ def as_indices(table: Table, name: str, values: Any) -> tuple[Ints, Ints]:
             f"{table.place(_row_of(lengths, at), name)}: an index is {flat[at].as_py()}; expected whole numbers from 0 on."
         )
     return lengths, np.asarray(flat) if len(flat) else np.empty(0, np.int64)
+
+
+def _with_whole_numbers(values: Any) -> Any:
+    """Return lists of decimals as lists of integers where all are whole: JSON makes no difference."""
+    if not is_list(values.type) or not pa.types.is_floating(values.type.value_type):
+        return values
+    try:
+        return values.cast(pa.large_list(pa.int64()))
+    except pa.ArrowInvalid:
+        return values
 
 
 def _row_of(lengths: Ints, entry: int) -> int:

@@ -252,6 +252,11 @@ def test_a_sparse_file_beside_the_nodes_is_named_and_taken_when_asked_for(gatas,
     pq.write_table(pa.table(nodes_of()), "nodes.parquet")
     _, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes")
     assert "words.npz is a sparse matrix with a row for each node: --set data.features=words.npz takes it." in out
+    columns = nodes_of(pay=[float(2**k) if k % 4 else None for k in range(40)], age=list(range(1, 80, 2)))
+    roles, written = init_parquet(gatas, columns, "--set", "data.features=[words.npz, pay]")
+    assert written["features"] == ["words.npz", "pay"] and roles["words.npz"] == "feature: file | kept sparse"
+    assert written["encode"] == {"pay": "log"} and written["missing"] == "fill"
+    assert roles["age"] == "left out | not in data.features"
     _, written = init_parquet(gatas, nodes_of(), "--set", "data.features=words.npz")
     assert written["features"] == ["words.npz"]
     assert sparse.issparse(open_dataset(load_config("config.yaml").data).features)

@@ -132,6 +132,10 @@ def test_new_nodes_bring_words_as_lists_as_a_matrix_or_in_a_file(run, tmp_path):
     predictor = gatas.load(run)
     edges = (["e", "f"], ["a", "b"])
     found = predictor.embed_new([{"words": [0, 4]}, {"words": [1], "words_values": [2.0]}], edges, ids=["e", "f"])
+    of_json = [{"words": [0.0, 4.0]}, {"words": [1.0, 1.0]}]  # the server's numbers are decimals
+    np.testing.assert_array_equal(predictor.embed_new(of_json, edges, ids=["e", "f"]), found)
+    with pytest.raises(GraphError, match="expected lists of whole numbers"):
+        predictor.embed_new([{"words": [0.5]}, {"words": [1.0]}], edges, ids=["e", "f"])
     matrix = sparse.csr_array(np.array([[1, 0, 0, 0, 1], [0, 2, 0, 0, 0]], np.float32))
     np.testing.assert_array_equal(predictor.embed_new(matrix, edges, ids=["e", "f"]), found)
     np.testing.assert_array_equal(predictor.embed_new(matrix.toarray(), edges, ids=["e", "f"]), found)
