@@ -58,12 +58,17 @@ class MlflowTracker:
             for entry in own.history:
                 if entry["epoch"] not in self.logged:
                     self._log(run, entry, entry["epoch"])
-            self._log(run, own.metrics, own.metrics["best_epoch"])
+            self._log(run, without_classes(own.metrics), own.metrics["best_epoch"])
 
     def _log(self, run: str, content: dict[str, Any], step: int) -> None:
         now = int(time() * 1000)
         metrics = [self.entities.Metric(name, value, now, step) for name, value in flat(content)]
         self.client.log_batch(run, metrics=metrics)
+
+
+def without_classes(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Return metrics without the scores of every class: MLflow takes a thousand numbers at once."""
+    return {name: without_classes(own) if isinstance(own, dict) else own for name, own in metrics.items() if name != "by_class"}
 
 
 def flat(content: Any, name: str = "") -> Iterator[tuple[str, float]]:

@@ -101,7 +101,7 @@ def test_questions_are_asked_on_a_terminal(gatas, tables, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Terminal("\n".join(answers) + "\n"))
     code, out, err = gatas("init", "edges.csv")
     written = data(tables / "config.yaml")
-    assert code == 0 and "Predict classes of nodes (c) or links (l)" in err and "Wrote config.yaml" in out
+    assert code == 0 and "Predict classes of nodes (c), numbers of nodes (r) or links (l)" in err and "Wrote config.yaml" in out
     assert written["task"] == "link prediction" and written["link_types"] == ["x"] and written["weight"] is None
     assert written["source"] == "from" and written["nodes"] == "nodes.csv"
 
