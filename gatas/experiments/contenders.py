@@ -19,7 +19,7 @@ from gatas.experiments.baselines import label_propagation as propagation
 from gatas.experiments.baselines.links import LINK_PEERS, fit_link_peer, settings_of
 from gatas.experiments.baselines.links.embeddings import EMBEDDINGS, check_pykeen
 from gatas.experiments.baselines.links.encoders import TRAINING
-from gatas.experiments.baselines.peer import Space, trained
+from gatas.experiments.baselines.peer import PeerSpace, trained
 from gatas.tasks.config import ModelConfig, checked
 from gatas.tasks.learnable import Learnable
 from gatas.training.config import Config, NamedData, TrainingConfig
@@ -31,7 +31,7 @@ LINKS = "link prediction"
 OURS = "gatas"
 """The paper's recipe for whatever the data set is; for one's own data, the settings of its YAML file."""
 NODE_PEERS = (*PEERS, propagation.NAME)
-OWN_SPACE: Space = {
+OWN_SPACE: PeerSpace = {
     "learning_rate": (0.001, 0.003, 0.005, 0.01), "l2": (0.0, 1e-4, 1e-3, 1e-2, 5e-2), "dropout": (0.1, 0.3, 0.5, 0.7),
     "input_noise": (0.0, 0.3, 0.6, 0.9), "num_steps": (1, 2, 3), "sample_size": (25, 50, 100), "head_size": (25, 50, 100),
     "num_heads": (4, 8), "monitor": ("loss", "metric"),
@@ -49,7 +49,7 @@ class Contender:
         self.dataset, self.settings = dataset, settings
 
     @property
-    def space(self) -> Space:
+    def space(self) -> PeerSpace:
         """What a search of its settings tries; nothing where there is nothing to choose."""
         return {}
 
@@ -82,7 +82,7 @@ class Ours(Looped):
         super().__init__(dataset, config, config.model_dump(mode="json", include={"model", "training"}))
 
     @property
-    def space(self) -> Space:
+    def space(self) -> PeerSpace:
         return {} if self.dataset.task == LINKS else OWN_SPACE
 
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
@@ -100,7 +100,7 @@ class NodePeer(Looped):
         super().__init__(dataset, config, settings)
 
     @property
-    def space(self) -> Space:
+    def space(self) -> PeerSpace:
         return space_of(self.name, self.dataset)
 
     @cached_property
@@ -124,7 +124,7 @@ class PropagatedFloor(Contender):
         super().__init__(dataset, {"model": {**propagation.SETTINGS, **changed}})
 
     @property
-    def space(self) -> Space:
+    def space(self) -> PeerSpace:
         return propagation.SPACE
 
     def fit(self, seeds: Sequence[int], device: str, limit: Limit) -> list[TrainedRun]:

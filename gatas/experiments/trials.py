@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError
-from gatas.experiments.baselines.peer import Space
+from gatas.experiments.baselines.peer import PeerSpace
 from gatas.experiments.contenders import Contender, contender
 from gatas.experiments.measuring import free
 from gatas.experiments.paper import settings_of_config
@@ -32,7 +32,7 @@ SEED = 0
 """Trials are drawn and trained by it."""
 
 
-class Trial(BaseModel, frozen=True, extra="forbid"):
+class TriedSettings(BaseModel, frozen=True, extra="forbid"):
     """Settings that were tried, and what came of them on validation data; or the error that ended them."""
 
     settings: dict[str, Any]
@@ -49,7 +49,7 @@ class Trial(BaseModel, frozen=True, extra="forbid"):
         return (-1.0, 0.0) if self.valid is None or self.loss is None else (self.valid, -self.loss)
 
 
-def drawn_settings(space: Space, count: int, seed: int = SEED) -> list[dict[str, Any]]:
+def drawn_settings(space: PeerSpace, count: int, seed: int = SEED) -> list[dict[str, Any]]:
     """`count` different choices from a space, or all there are: first none at all, which leaves a recipe as it is."""
     generator = random.Random(seed)
     found: list[dict[str, Any]] = [{}]
@@ -95,7 +95,9 @@ def tuned(
     return settings
 
 
-def tried(name: str, given: Contender, config: Config | None, settings: Mapping[str, Any], device: str, limit: Limit) -> Trial:
+def tried(
+    name: str, given: Contender, config: Config | None, settings: Mapping[str, Any], device: str, limit: Limit
+) -> TriedSettings:
     """Train once with some settings, on data without a test split."""
     started, where = perf_counter(), chosen_device(device)
     metric = "micro_f1" if given.dataset.task == "multi-label node classification" else "accuracy"
@@ -105,21 +107,21 @@ def tried(name: str, given: Contender, config: Config | None, settings: Mapping[
             (run,) = contender(name, given.dataset, config, settings).fit([SEED], str(where), limit)
     except Exception as error:  # out of memory, a loss that is no number, sizes that are refused: the others go on
         free(where)
-        return Trial(settings=dict(settings), error=f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        return TriedSettings(settings=dict(settings), error=f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
     measured = {"valid": run.metrics["valid"][metric], "loss": run.metrics["valid"]["loss"], "epochs": run.metrics["epochs"]}
-    return Trial(
+    return TriedSettings(
         settings=dict(settings), cut=run.metrics.get("cut", ""), seconds=round(perf_counter() - started, 3), **measured
     )
 
 
-def read_trials(path: Path) -> list[Trial]:
+def read_trials(path: Path) -> list[TriedSettings]:
     """The trials that a file holds; none where it is not there yet."""
     if not path.exists():
         return []
-    return [Trial.model_validate(one) for one in json.loads(path.read_text(encoding="utf-8"))["trials"]]
+    return [TriedSettings.model_validate(one) for one in json.loads(path.read_text(encoding="utf-8"))["trials"]]
 
 
-def write_trials(path: Path, trials: list[Trial], known: Mapping[str, Trial]) -> None:
+def write_trials(path: Path, trials: list[TriedSettings], known: Mapping[str, TriedSettings]) -> None:
     """Write trials so that after any end there are all of them or those of before; none that was known is lost."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = {json.dumps(trial.settings) for trial in trials}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatas.datasets import Dataset
-from gatas.tasks import LinkPredictor, Model
+from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.model import EMBEDDING_SIZE
 from gatas.tasks.walk_limits import MOST_WALKS, count_walks
 from gatas.training.config import Config
@@ -69,6 +69,10 @@ def has_vectors(facts: Facts) -> bool:
     return "vectors" in facts.parts or "neighbourhood" in facts.parts
 
 
+def classifies(facts: Facts) -> bool:
+    return isinstance(facts.model, NodeClassifier)
+
+
 def learns_lists(facts: Facts) -> bool:
     return isinstance(facts.model, LinkPredictor) and facts.config.training.loss == "list"
 
@@ -108,6 +112,10 @@ TABLE = (
     SpaceRow("model.node_embedding_size", Choices((32, 64, 128)), encodes),
     SpaceRow("model.dropout", Range(0.0, 0.8), encodes),
     SpaceRow("model.input_noise", Range(0.0, 0.8), has_features),
+    SpaceRow("model.skip_connection", Choices((False, True)), encodes),
+    SpaceRow("model.output_norm", Choices((False, True)), encodes),
+    SpaceRow("model.output_dropout", Choices((0.0, 0.3, 0.6)), encodes),
+    SpaceRow("model.label_inputs", Choices((False, True)), classifies),
     SpaceRow("model.pair_hidden_size", Choices((64, 128, 256)), scores_pairs),
     SpaceRow("model.pair_products", Choices((False, True)), scores_pairs),
     SpaceRow("model.vector_size", Choices((64, 128, 256, 512)), has_vectors),

@@ -63,7 +63,7 @@ def test_the_best_on_validation_data_is_chosen(small, tmp_path, monkeypatch):
     monkeypatch.setattr(
         trials,
         "tried",
-        lambda name, given, config, settings, *more: trials.Trial(settings=settings, valid=next(scores), loss=1),
+        lambda name, given, config, settings, *more: trials.TriedSettings(settings=settings, valid=next(scores), loss=1),
     )
     assert tuned("gcn", camps(), 4, tmp_path) == drawn_settings(space_of("gcn", camps()), 4)[2]
 
@@ -73,7 +73,7 @@ def test_of_equal_metrics_the_smaller_loss_is_chosen(small, tmp_path, monkeypatc
     monkeypatch.setattr(
         trials,
         "tried",
-        lambda name, given, config, settings, *more: trials.Trial(settings=settings, valid=0.5, loss=next(losses)),
+        lambda name, given, config, settings, *more: trials.TriedSettings(settings=settings, valid=0.5, loss=next(losses)),
     )
     assert tuned("gcn", camps(), 3, tmp_path) == drawn_settings(space_of("gcn", camps()), 3)[1]
 
@@ -128,7 +128,7 @@ def test_compared_models_are_tuned_first(small, tmp_path, monkeypatch):
 
     def tried(name, given, config, settings, *more):
         best = settings.get("hidden_size") == 8 and settings.get("dropout") == 0.1
-        return trials.Trial(settings=settings, valid=float(best), loss=1)
+        return trials.TriedSettings(settings=settings, valid=float(best), loss=1)
 
     monkeypatch.setattr(trials, "tried", tried)
     compare(["camps"], ["gcn"], tmp_path, seeds=1, trials=20, limit=SHORT, device="cpu")

@@ -28,15 +28,16 @@ def test_every_row_of_the_table_is_a_setting_of_the_config():
 def test_the_space_of_nodes_has_their_settings_and_the_configs_own_values():
     space = default_space(facts(camps(), NODES))
     assert {"model.dropout", "model.input_noise", "model.head_size", "training.learning_rate", "training.l2"} <= set(space)
+    assert {"model.skip_connection", "model.label_inputs"} <= set(space)
     assert "model.vector_size" not in space and "training.n3" not in space
     assert space["model.head_size"] == Choices((4, 16, 32, 64, 128)) and space["training.batch_size"] == Choices((5,))
     assert space["model.node_embedding_size"] == Choices((0, 16, 64))  # by default there are none where all have features
 
 
 def test_the_space_of_links_follows_from_how_they_are_scored():
-    by_parts = default_space(facts(likes(), LINKS))
+    by_parts = default_space(facts(likes(), LINKS.with_settings({"model.link_score": ["vectors", "paths"]})))
     assert {"model.vector_size", "training.n3", "training.num_negatives"} <= set(by_parts)
-    assert "model.head_size" not in by_parts  # nodes without features have no part that looks at neighbourhoods
+    assert "model.head_size" not in by_parts  # no part looks at neighbourhoods
     paper = LINKS.with_settings({"model.link_score": ["pair"], "training.loss": "binary"})
     by_pairs = default_space(facts(likes(), paper))
     assert {"model.pair_hidden_size", "model.head_size"} <= set(by_pairs) and "training.n3" not in by_pairs

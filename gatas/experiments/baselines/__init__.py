@@ -18,7 +18,7 @@ from gatas.experiments.baselines.hgt import HGT
 from gatas.experiments.baselines.mlp import MLP
 from gatas.experiments.baselines.monet import MoNet
 from gatas.experiments.baselines.nagphormer import NAGphormer
-from gatas.experiments.baselines.peer import OWN, Peer, PeerRecipe, Space, dense_features, featureless
+from gatas.experiments.baselines.peer import OWN, Peer, PeerRecipe, PeerSpace, dense_features, featureless
 from gatas.experiments.baselines.pprgo import PPRGo
 from gatas.experiments.baselines.rgcn import RGCN
 from gatas.experiments.baselines.sage import GraphSAGE
@@ -67,7 +67,7 @@ def recipe_of(name: str, dataset: Dataset) -> PeerRecipe:
     return PeerRecipe({**model, **more}, training.model_copy(update={"by_graph": by_graph}))
 
 
-def space_of(name: str, dataset: Dataset) -> Space:
+def space_of(name: str, dataset: Dataset) -> PeerSpace:
     """What a search of a peer's settings tries on a data set: the peer's own space, and what its features leave open."""
     space, bare = dict(PEERS[name].space), featureless(dataset)
     if bare.any() and not bare.all():

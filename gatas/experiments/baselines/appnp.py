@@ -12,7 +12,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
+from gatas.experiments.baselines.peer import (
+    CITATIONS,
+    DROPOUTS,
+    OWN,
+    RATES,
+    Peer,
+    PeerRecipe,
+    PeerSpace,
+    Recipes,
+    patient,
+    trained,
+)
 
 
 class APPNP(Peer):
@@ -30,7 +41,7 @@ class APPNP(Peer):
             {"hidden_size": 64, "num_steps": 10, "teleport": 0.1, "dropout": 0.5}, patient(learning_rate=0.01, l2=5e-4)
         ),
     }
-    space: ClassVar[Space] = {
+    space: ClassVar[PeerSpace] = {
         **RATES, "dropout": DROPOUTS, "hidden_size": (64, 128, 256), "num_steps": (2, 5, 10), "teleport": (0.1, 0.3, 0.5, 0.9),
     }  # fmt: skip
 

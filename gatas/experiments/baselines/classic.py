@@ -15,7 +15,7 @@ from torch_geometric.nn import GATConv, GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops
 
-from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
+from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, PeerSpace, Recipes, patient, trained
 from gatas.experiments.baselines.sage import ProjectingSAGEConv
 
 
@@ -48,7 +48,7 @@ def recipes(
     }
 
 
-SPACE: Space = {
+SPACE: PeerSpace = {
     **RATES, "dropout": DROPOUTS, "hidden_size": (64, 128, 256, 512), "num_layers": (2, 3, 4, 6),
     "norm": ("layer", "batch", "none"), "residual": (True, False),
 }  # fmt: skip
@@ -59,7 +59,7 @@ class NormalisedGCN(Peer):
 
     drops_features = False
     recipes: ClassVar[Recipes] = recipes((3, 512, 0.7), (2, 512, 0.5), (2, 256, 0.7), rate=0.005)
-    space: ClassVar[Space] = SPACE
+    space: ClassVar[PeerSpace] = SPACE
 
     def build(
         self, num_layers: int, hidden_size: int, dropout: float, norm: str = "layer", residual: bool = True, **more: Any
@@ -112,7 +112,7 @@ class NormalisedGAT(NormalisedGCN):
     """GAT's attention, with heads side by side."""
 
     recipes: ClassVar[Recipes] = recipes((3, 512, 0.2), (3, 256, 0.5), (2, 512, 0.5), rate=0.01)
-    space: ClassVar[Space] = {**SPACE, "num_heads": (1, 4, 8)}
+    space: ClassVar[PeerSpace] = {**SPACE, "num_heads": (1, 4, 8)}
 
     def convolution(self, in_size: int, out_size: int, num_heads: int = 1) -> nn.Module:
         made: nn.Module = GATConv(in_size, out_size // num_heads, num_heads, add_self_loops=False, bias=False)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_remaining_self_loops
 
-from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
+from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, PeerSpace, Recipes, patient, trained
 
 CITATION = {"rows_sum_to_one": True, "hidden_sizes": (8,), "num_heads": (8, 1), "dropout": 0.6}
 STOPPING = {"epochs": 100_000, "patience": 100, "monitor": "both"}
@@ -46,7 +46,7 @@ class GAT(Peer):
             trained(learning_rate=0.005, by_graph=True, **{**STOPPING, "monitor": "either"}),
         ),
     }
-    space: ClassVar[Space] = {
+    space: ClassVar[PeerSpace] = {
         **RATES, "dropout": DROPOUTS, "hidden_sizes": ((8,), (16,), (32,), (64,)), "num_heads": ((8, 1), (8, 8), (4, 1)),
     }  # fmt: skip
 

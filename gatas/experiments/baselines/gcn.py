@@ -10,7 +10,18 @@ from torch.nn import functional as F
 from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
+from gatas.experiments.baselines.peer import (
+    CITATIONS,
+    DROPOUTS,
+    OWN,
+    RATES,
+    Peer,
+    PeerRecipe,
+    PeerSpace,
+    Recipes,
+    patient,
+    trained,
+)
 
 
 class GCN(Peer):
@@ -26,7 +37,7 @@ class GCN(Peer):
         ),
         OWN: PeerRecipe({"hidden_size": 64, "dropout": 0.5}, patient(learning_rate=0.01, l2=5e-4)),
     }
-    space: ClassVar[Space] = {**RATES, "dropout": DROPOUTS, "hidden_size": (16, 64, 128, 256)}
+    space: ClassVar[PeerSpace] = {**RATES, "dropout": DROPOUTS, "hidden_size": (16, 64, 128, 256)}
 
     def build(self, hidden_size: int, dropout: float) -> None:
         self.dropout = dropout

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GCN2Conv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
+from gatas.experiments.baselines.peer import DROPOUTS, OWN, RATES, Peer, PeerRecipe, PeerSpace, Recipes, patient, trained
 
 
 def _citation(num_layers: int, hidden_size: int, decay: float, dropout: float, l2: float) -> PeerRecipe:
@@ -40,7 +40,7 @@ class GCNII(Peer):
             trained(learning_rate=0.001, by_graph=True, epochs=8000, patience=2000),
         ),
     }
-    space: ClassVar[Space] = {
+    space: ClassVar[PeerSpace] = {
         **RATES, "dropout": DROPOUTS, "hidden_size": (64, 128, 256), "num_layers": (4, 8, 16, 32), "initial": (0.1, 0.3, 0.5),
         "decay": (0.5, 1.0, 1.5), "starred": (False, True),
     }  # fmt: skip

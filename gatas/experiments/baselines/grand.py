@@ -23,8 +23,8 @@ from gatas.experiments.baselines.peer import (
     RATES,
     Peer,
     PeerRecipe,
+    PeerSpace,
     Recipes,
-    Space,
     patient,
     propagate,
     trained,
@@ -67,7 +67,7 @@ class GRAND(Peer):
             patient(learning_rate=0.01, l2=5e-4, **{**_agreeing(1.0, 4, 0.5), "monitor": "metric"}),
         ),
     }
-    space: ClassVar[Space] = {
+    space: ClassVar[PeerSpace] = {
         **RATES, "dropout": DROPOUTS, "input_dropout": (0.0, 0.3, 0.5), "hidden_size": (32, 64, 128, 256),
         "num_steps": (1, 2, 5, 8), "norm": ("none", "batch"), "consistency": (0.5, 1.0, 1.5), "temperature": (0.2, 0.5),
     }  # fmt: skip

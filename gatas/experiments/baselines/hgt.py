@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import HGTConv
 
 from gatas.datasets import Dataset
-from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient
+from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, PeerSpace, Recipes, patient
 from gatas.sampling.sampler import Mode
 
 ORDINARY = PeerRecipe(
@@ -27,7 +27,7 @@ class HGT(Peer):
     vmaps = captures = False  # PyG's layer chooses rows by type on the host
     typed = True
     recipes: ClassVar[Recipes] = dict.fromkeys((*CITATIONS, OWN), ORDINARY)
-    space: ClassVar[Space] = {
+    space: ClassVar[PeerSpace] = {
         **RATES, "dropout": DROPOUTS, "hidden_size": (32, 64, 128, 256), "num_layers": (1, 2, 3), "num_heads": (2, 4, 8),
     }  # fmt: skip
     order: Tensor  # (N,) nodes by type

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import LabelPropagation
 
 from gatas.datasets import Dataset
-from gatas.experiments.baselines.peer import Space, edges_of
+from gatas.experiments.baselines.peer import PeerSpace, edges_of
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.nodes import NodeTask
 from gatas.training.config import Config, NamedData
@@ -21,7 +21,7 @@ from gatas.training.run import TrainedRun
 
 NAME = "label-propagation"
 SETTINGS: dict[str, Any] = {"share": 0.9, "num_steps": 50}
-SPACE: Space = {"share": (0.1, 0.5, 0.8, 0.9, 0.95, 0.99), "num_steps": (1, 2, 3, 5, 10, 50)}
+SPACE: PeerSpace = {"share": (0.1, 0.5, 0.8, 0.9, 0.95, 0.99), "num_steps": (1, 2, 3, 5, 10, 50)}
 PRIOR = 1e-6
 """Weight of the training classes' shares, which decide where no label arrives."""
 

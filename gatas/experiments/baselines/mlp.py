@@ -10,7 +10,18 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
+from gatas.experiments.baselines.peer import (
+    CITATIONS,
+    DROPOUTS,
+    OWN,
+    RATES,
+    Peer,
+    PeerRecipe,
+    PeerSpace,
+    Recipes,
+    patient,
+    trained,
+)
 
 
 class MLP(Peer):
@@ -29,7 +40,7 @@ class MLP(Peer):
             {"hidden_sizes": (512, 512), "dropout": 0.0}, trained(learning_rate=0.005, by_graph=True, epochs=1000, patience=100)
         ),
     }
-    space: ClassVar[Space] = {**RATES, "dropout": DROPOUTS, "hidden_sizes": ((64,), (256,), (64, 64), (256, 256))}
+    space: ClassVar[PeerSpace] = {**RATES, "dropout": DROPOUTS, "hidden_sizes": ((64,), (256,), (64, 64), (256, 256))}
 
     def build(self, hidden_sizes: tuple[int, ...], dropout: float) -> None:
         self.dropout = dropout

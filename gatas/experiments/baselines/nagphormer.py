@@ -24,8 +24,8 @@ from gatas.experiments.baselines.peer import (
     OWN,
     Peer,
     PeerRecipe,
+    PeerSpace,
     Recipes,
-    Space,
     edges_of,
     patient,
     propagate,
@@ -81,7 +81,7 @@ class NAGphormer(Peer):
             patient(learning_rate=0.001, l2=1e-5, batch_size=2000, patience=100),
         ),
     }
-    space: ClassVar[Space] = {
+    space: ClassVar[PeerSpace] = {
         "learning_rate": (0.0005, 0.001, 0.003, 0.01), "l2": (0.0, 1e-5, 1e-4, 1e-3), "dropout": DROPOUTS,
         "hidden_size": (64, 128, 256, 512), "num_layers": (1, 2, 3), "num_steps": (2, 3, 5, 7, 10),
     }  # fmt: skip

@@ -31,10 +31,10 @@ class PeerRecipe(NamedTuple):
 
 
 Recipes = Mapping[str, PeerRecipe]
-Space = Mapping[str, tuple[Any, ...]]
+PeerSpace = Mapping[str, tuple[Any, ...]]
 """What a search tries: values by the name of a setting, of the peer's `build` or of `TrainingConfig`."""
 
-RATES: Space = {"learning_rate": (0.001, 0.003, 0.01, 0.03), "l2": (0.0, 5e-5, 5e-4, 5e-3)}
+RATES: PeerSpace = {"learning_rate": (0.001, 0.003, 0.01, 0.03), "l2": (0.0, 5e-5, 5e-4, 5e-3)}
 DROPOUTS = (0.1, 0.3, 0.5, 0.7)
 
 
@@ -66,7 +66,7 @@ class Peer(Learnable):
     """Whether it is for graphs whose nodes or edges have types."""
     recipes: ClassVar[Recipes] = {}
     """By data set; those of `own` (else `cora`) and `ppi` serve for other data with one label a node, or multi-label data."""
-    space: ClassVar[Space] = {}
+    space: ClassVar[PeerSpace] = {}
     """What a search tries beside the settings of a recipe."""
     build: Callable[..., None]
     """Makes the layers."""

@@ -14,7 +14,7 @@ from torch_geometric.nn import RGCNConv
 
 from gatas.datasets import Dataset
 from gatas.experiments.baselines.classic import make_norm
-from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient
+from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, PeerSpace, Recipes, patient
 
 ORDINARY = PeerRecipe(
     {"hidden_size": 64, "num_layers": 2, "dropout": 0.5, "num_bases": 8}, patient(learning_rate=0.005, l2=5e-4, patience=100)
@@ -27,7 +27,7 @@ class RGCN(Peer):
     vmaps = captures = False  # edges of a type are chosen by the host
     typed = True
     recipes: ClassVar[Recipes] = dict.fromkeys((*CITATIONS, OWN), ORDINARY)
-    space: ClassVar[Space] = {
+    space: ClassVar[PeerSpace] = {
         **RATES, "dropout": DROPOUTS, "hidden_size": (32, 64, 128, 256), "num_layers": (1, 2, 3), "num_bases": (2, 8, 30),
         "norm": ("none", "layer", "batch"),
     }  # fmt: skip

@@ -12,7 +12,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn import SAGEConv
 
-from gatas.experiments.baselines.peer import CITATIONS, DROPOUTS, OWN, RATES, Peer, PeerRecipe, Recipes, Space, patient, trained
+from gatas.experiments.baselines.peer import (
+    CITATIONS,
+    DROPOUTS,
+    OWN,
+    RATES,
+    Peer,
+    PeerRecipe,
+    PeerSpace,
+    Recipes,
+    patient,
+    trained,
+)
 
 
 class GraphSAGE(Peer):
@@ -32,7 +43,7 @@ class GraphSAGE(Peer):
             trained(learning_rate=0.01, by_graph=True, epochs=1000, patience=100),
         ),
     }
-    space: ClassVar[Space] = {**RATES, "dropout": DROPOUTS, "hidden_sizes": ((64,), (256,), (64, 64), (256, 256))}
+    space: ClassVar[PeerSpace] = {**RATES, "dropout": DROPOUTS, "hidden_sizes": ((64,), (256,), (64, 64), (256, 256))}
 
     def build(self, hidden_sizes: tuple[int, ...], dropout: float, ends_dense: bool = False) -> None:
         self.dropout = dropout
