@@ -20,7 +20,7 @@ ABLATIONS = tuple(name for name in get_args(AblationName) if name != "none")
 TRANSDUCTIVE: dict[str, Any] = {
     "model": {
         "num_steps": 3, "sample_size": 100, "hidden_size": 50, "neighbour_size": 50, "head_size": 50, "num_heads": 8,
-        "node_embedding_size": 10, "relation_embedding_size": 10, "input_noise": 0.9, "dropout": 0.5,
+        "node_embedding_size": 10, "relation_embedding_size": 10, "input_noise": 0.9, "dropout": 0.5, "max_degree": None,
     },
     "training": {
         "batch_size": 5000, "l2": 0.05, "epochs": 1000, "patience": 100, "learning_rate": 0.001, "monitor": "metric",
@@ -29,7 +29,7 @@ TRANSDUCTIVE: dict[str, Any] = {
 INDUCTIVE: dict[str, Any] = {
     "model": {
         "num_steps": 3, "sample_size": 500, "hidden_size": 50, "neighbour_size": 50, "head_size": 50, "num_heads": 10,
-        "node_embedding_size": 0, "relation_embedding_size": 5, "hidden_sizes": (256, 256), "dropout": 0.0,
+        "node_embedding_size": 0, "relation_embedding_size": 5, "hidden_sizes": (256, 256), "dropout": 0.0, "max_degree": None,
     },
     "training": {
         "batch_size": 100, "by_graph": True, "epochs": 1000, "patience": 10, "learning_rate": 0.001, "monitor": "metric",
@@ -83,7 +83,7 @@ DEFAULT: dict[str, dict[str, Any]] = {
 
 OWN: dict[str, dict[str, Any]] = {
     "digits": {
-        "model": {"sample_size": 50, "dropout": 0.5, "num_heads": 4},
+        "model": {"num_steps": 3, "max_degree": None, "sample_size": 50, "dropout": 0.5, "num_heads": 4},
         "training": {
             "batch_size": 100, "epochs": 60, "patience": 40, "learning_rate": 0.01, "schedule": "cosine", "l2": 0.005,
             "monitor": "loss",

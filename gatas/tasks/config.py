@@ -16,6 +16,7 @@ __all__ = ["AblationName", "ModelConfig", "NumberOrAuto", "checked", "model_defa
 PAIR: tuple[LinkPartName, ...] = ("pair",)
 """The paper's way to score links: a head over both representations."""
 PAIR_DEFAULTS: dict[str, Any] = {"num_steps": 2, "dropout": 0.3, "pair_products": True}
+NODE_DEFAULTS: dict[str, Any] = {"num_steps": "auto", "max_degree": "auto"}
 LINK_DEFAULTS: dict[str, Any] = {
     "num_steps": "auto", "max_degree": "auto", "revisits": True, "dropout": 0.3, "link_score": "auto",
 }  # fmt: skip
@@ -45,7 +46,7 @@ def model_defaults(task: str, given: Mapping[str, Any]) -> dict[str, Any]:
     They depend on what is `given`: links that are scored as in the paper have defaults of their own.
     """
     if task != "link prediction":
-        return {}
+        return NODE_DEFAULTS
     return PAIR_DEFAULTS if scores_pairs(given) else LINK_DEFAULTS
 
 

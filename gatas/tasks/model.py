@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor, nn
 
-from gatas.datasets import Dataset, NodeTargets, StoreData
+from gatas.datasets import Dataset, NodeTargets, NumberTargets, StoreData
 from gatas.errors import ConfigError
 from gatas.files import RunningChecksum
 from gatas.nn import Encoder
@@ -65,7 +65,7 @@ class Model(Learnable):
         **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
-        self.config = _settled(dataset, settings)
+        self.config, self.choices = _settled(dataset, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
@@ -204,14 +204,28 @@ class Model(Learnable):
         return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
 
 
-def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> ModelConfig:
-    """Check settings, complete them by defaults, and put what suits the data in place of `auto`."""
+def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> tuple[ModelConfig, list[str]]:
+    """Check settings, complete them by defaults, and put what suits the data in place of `auto`; say what, and why."""
     config = checked(ModelConfig, {**model_defaults(dataset.task, settings), **settings})
-    if config.link_score == "auto":
-        generalises = dataset.nodes.num_features > 0 or dataset.graph.num_edges < FEW_EDGES * dataset.graph.num_nodes
-        parts = ("vectors", "neighbourhood", "paths") if generalises else ("vectors", "paths")
-        config = config.model_copy(update={"link_score": parts})
-    return resolved(config, dataset.graph)
+    choices, changed = list[str](), dict[str, Any]()
+    links = not isinstance(dataset.targets, NodeTargets | NumberTargets)
+    if config.link_score == "auto" and links:
+        changed["link_score"], reason = _parts(dataset)
+        choices.append(f"link_score: {', '.join(changed['link_score'])}, since nodes have {reason}")
+    if dataset.mapped:  # rows are made when they are needed, of any number of steps
+        changed |= {"num_steps": 3} if config.num_steps == "auto" else {}
+        changed |= {"max_degree": None} if config.max_degree == "auto" else {}
+    config, reasons = resolved(config.model_copy(update=changed), dataset.graph, links=links)
+    return config, choices + reasons
+
+
+def _parts(dataset: Dataset) -> tuple[tuple[str, ...], str]:
+    """Return what links are scored by, and what it is about nodes that makes it so."""
+    if dataset.nodes.num_features:
+        return ("vectors", "neighbourhood", "paths"), "features"
+    if dataset.graph.num_edges < FEW_EDGES * dataset.graph.num_nodes:
+        return ("vectors", "neighbourhood", "paths"), "few edges"
+    return ("vectors", "paths"), "no features and many edges"
 
 
 def _all_have_features(dataset: Dataset) -> bool:

@@ -74,7 +74,8 @@ def fit_models(
     session, first = Session(learner, seeds, report, limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
     with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
-        with reporting(report if first else None, progress and first) as session.report:
+        choices = choices_of(models[0], dataset, config.training)
+        with reporting(report if first else None, progress and first, choices) as session.report:
             session.learn(checkpoints, interrupt)
         if isinstance(models[0], LinkPredictor):
             models[0].stop_hiding()  # tables of several folds, which the next seed's would come on top of
@@ -201,6 +202,15 @@ def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
         negative_types=config.negative_types,
         hidden_folds=config.hidden_folds,
     )
+
+
+def choices_of(model: Learnable, dataset: Dataset, config: TrainingConfig) -> list[str]:
+    """Return what was put in place of settings that are `auto`, and why."""
+    choices = list(model.choices) if isinstance(model, Model) else []
+    if config.batch_size == "auto":
+        count = count_to_learn(dataset)
+        choices.append(f"batch_size: {config.batch_of(count):,}, since there are {count:,} to learn from")
+    return choices
 
 
 def count_to_learn(dataset: Dataset) -> int:

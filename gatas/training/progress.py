@@ -1,7 +1,7 @@
 """How a training gets on, on standard error: a live display on a terminal, a line now and then elsewhere."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import fmean, median
 from time import monotonic
@@ -22,12 +22,17 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 @contextmanager
-def reporting(report: Report | None, progress: bool) -> Iterator[Report | None]:
-    """Give what `fit` reports each epoch to: the `report` that was given, the display if `progress` is wanted, or both."""
+def reporting(report: Report | None, progress: bool, choices: Sequence[str] = ()) -> Iterator[Report | None]:
+    """Give what `fit` reports each epoch to: the `report` that was given, the display if `progress` is wanted, or both.
+
+    The display begins with the `choices` that were made where settings left them open.
+    """
     if not progress:
         yield report
         return
     with ProgressDisplay() as display:
+        for choice in choices:
+            display.console.print(choice, soft_wrap=True)
 
         def both(entry: Entry) -> None:
             display(entry)

@@ -10,7 +10,7 @@ from typing import Any
 from gatas.datasets import Dataset
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.model import EMBEDDING_SIZE
-from gatas.tasks.walk_limits import MOST_WALKS, count_walks
+from gatas.tasks.walk_limits import WalkLimits
 from gatas.training.config import Config
 from gatas.training.loop import count_to_learn
 from gatas.tuning.values import Choices, Range, Values
@@ -80,7 +80,8 @@ def learns_lists(facts: Facts) -> bool:
 def affordable_steps(facts: Facts) -> Values:
     """Steps up to the config's own, and up to 3 where walks are few enough for a table of any of them."""
     limit, own = facts.model.config.degree_limit, facts.model.config.steps
-    steps = [n for n in (1, 2, 3) if n <= own or count_walks(facts.dataset.graph, n, limit) <= MOST_WALKS[3]]
+    limits = WalkLimits(facts.dataset.graph, links=isinstance(facts.model, LinkPredictor))
+    steps = [n for n in (1, 2, 3) if n <= own or limits.fits(n, limit)]
     return Choices(tuple(steps))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset
+from gatas.datasets import Dataset, LinkTargets
 from gatas.datasets.targets import counted
 from gatas.errors import GatasError, TooLargeError
 from gatas.tasks import Model
@@ -111,7 +111,7 @@ def metric_of(entry: Entry) -> str:
 
 def _walks(config: Config, dataset: Dataset) -> tuple[Any, ...]:
     """Return what the transitions of a model depend on."""
-    model = resolved(config.model, dataset.graph)
+    model, _ = resolved(config.model, dataset.graph, links=isinstance(dataset.targets, LinkTargets))
     return (model.steps, model.transition_kind, model.max_candidates, model.degree_limit, model.revisits, model.ablation)
 
 

@@ -15,7 +15,7 @@ from gatas.graph import Graph
 from gatas.tasks import LinkListTask, LinkTask
 from gatas.tasks.link_lists import Links, list_batches
 from gatas.tasks.part_weights import Examples, fit_bias, fit_part_weights
-from gatas.tasks.walk_limits import count_walks, largest_degree, resolved
+from gatas.tasks.walk_limits import WalkLimits, count_walks, resolved
 from gatas.training.config import Config
 from gatas.transitions import HiddenFolds, Transitions
 from tests.tasks.toys import SMALL, likes, predictor
@@ -247,11 +247,13 @@ def test_auto_looks_at_neighbourhoods_where_nodes_have_few_edges(monkeypatch):
 
 def test_auto_goes_past_hubs_that_make_too_many_walks(monkeypatch):
     hub = Graph.from_edges(np.zeros(500, int), np.arange(1, 501), num_nodes=501, undirected=True)
-    assert largest_degree(hub, 2) is None
+    limits = WalkLimits(hub, links=True)
+    assert limits.degree(2) is None
     monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 1e4, 2: 1e4})
-    assert largest_degree(hub, 2) == 256 and count_walks(hub, 2, 256) <= 1e4 < count_walks(hub, 2, None)
+    assert limits.degree(2) == 256 and count_walks(hub, 2, 256) <= 1e4 < count_walks(hub, 2, None)
     config = predictor(likes()).config.model_copy(update={"num_steps": 2, "max_degree": "auto"})
-    assert resolved(config, hub).max_degree == 256
+    settled, reasons = resolved(config, hub, links=True)
+    assert settled.max_degree == 256 and reasons == ["max_degree: 256, since walks through all nodes are too many"]
 
 
 @pytest.mark.parametrize("loss", ["binary", "list"])
