@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gatas.errors import ConfigError, GatasWarning
-from gatas.experiments import compare as comparing
-from gatas.experiments import recipes
+from gatas.experiments import comparison_data, recipes
 from gatas.experiments.baselines import PEERS, PeerRecipe
 from gatas.experiments.compare import compare
 from gatas.experiments.compare_table import side_by_side
@@ -77,7 +76,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(recipes.OWN, "digits", ours)
         patch.setitem(recipes.OWN, "camps", ours)
-        patch.setattr(comparing, "load_dataset", lambda name, _: camps())
+        patch.setattr(comparison_data, "load_dataset", lambda name, _: camps())
         patch.setattr(PEERS["gcn"], "recipes", {"cora": PeerRecipe(model, training.model_copy(update={"epochs": 3}))})
         run_recipe("digits", range(2), folder, device="cpu")
         compare(["camps"], ["gatas", "gcn"], folder, seeds=2, device="cpu")
