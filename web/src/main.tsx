@@ -28,8 +28,9 @@ function App() {
 
 function summary(about: ModelResponse): string {
   const links = about.task.includes("link");
-  const names = counted(about.names.length, links ? "type" : "class").replace("classs", "classes");
-  return `${links ? "Predicts links" : "Predicts classes of nodes"} (${names}) · ${counted(about.num_nodes, "node")}, ${counted(about.num_edges, "edge")} · model ${about.model.slice(0, 12)}`;
+  const numbers = about.task === "node regression";
+  const names = counted(about.names.length, links ? "type" : numbers ? "number" : "class").replace("classs", "classes");
+  return `${links ? "Predicts links" : `Predicts ${numbers ? "numbers" : "classes"} of nodes`} (${names}) · ${counted(about.num_nodes, "node")}, ${counted(about.num_edges, "edge")} · model ${about.model.slice(0, 12)}`;
 }
 
 /** The node of a view that a second one is compared with. */
