@@ -15,6 +15,7 @@ from gatas.tasks.config import ModelConfig, NumberOrAuto, checked, model_default
 __all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting", "training_defaults"]
 
 PAIR_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250, "l2": 0.001, "monitor": "metric"}
+NODE_DEFAULTS: dict[str, Any] = {"batch_size": "auto"}
 LINK_DEFAULTS: dict[str, Any] = {
     "loss": "list", "hidden_folds": 10, "n3": 0.01, "epochs": 100, "patience": 10, "batch_size": "auto", "monitor": "metric",
 }  # fmt: skip
@@ -45,7 +46,7 @@ def training_defaults(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
     Links that the settings of the `model` score as in the paper have defaults of their own.
     """
     if task != "link prediction":
-        return {}
+        return NODE_DEFAULTS
     return PAIR_DEFAULTS if scores_pairs(model) else LINK_DEFAULTS
 
 
