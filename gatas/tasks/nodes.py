@@ -30,8 +30,8 @@ class NodeClassifier(Model):
         dataset: The data that it is made for.
         transitions: Transition probabilities, where they exist already; computed if left out.
         seed: Weights are a function of it.
-        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3),
-            `sample_size` (S, neighbours drawn for each target; 50), `num_heads` (K; 4), `head_size` (F''; 50),
+        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3, or
+            2 in large graphs), `sample_size` (S, neighbours drawn for each target; 50), `num_heads` (K; 4), `head_size` (F''; 50),
             `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` (0.5), `input_noise` (0),
             `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
             and `max_degree` (what is kept of the neighbourhoods of large graphs; all), `hidden_sizes` (layers

@@ -36,7 +36,7 @@ def _weights_by_name(given: Any) -> Any:
 WeightsByName = Annotated[Literal["none", "balanced"] | dict[str, float], BeforeValidator(_weights_by_name)]
 
 
-STEPS, SMALLEST_BATCH, LARGEST_BATCH = 25, 100, 1000
+NODE_STEPS, LINK_STEPS, SMALLEST_BATCH, LARGEST_BATCH = 50, 25, 100, 1000
 """Steps of an epoch, where their number is not given, as far as batches are neither smaller nor larger than these."""
 
 
@@ -56,7 +56,7 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     epochs: int = Field(100, ge=1, description="at most so many times through the training split")
     batch_size: NumberOrAuto = Field(
         100,
-        description="B: targets (or pairs) per step; auto: a 25th of those to learn from, but 100 at least and 1,000 at most",
+        description="B: nodes (or links) per step; auto: a 50th of the nodes (a 25th of the links) to learn from, 100 to 1,000",
     )
     by_graph: bool = Field(False, description="batches of one graph each, where there are several: quicker on a GPU")
     optimiser: Literal["nadam", "adam"] = Field("nadam", description="Adam with or without Nesterov's momentum")
@@ -116,11 +116,11 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     checkpoint_seconds: float = Field(60.0, ge=0, description="how often a run with a folder saves where it is")
     keep_checkpoints: int = Field(2, ge=1, description="how many of these are kept")
 
-    def batch_of(self, count: int) -> int:
-        """Return how many of `count` targets a step has."""
+    def batch_of(self, count: int, *, links: bool = False) -> int:
+        """Return how many of `count` nodes or links a step has."""
         if self.batch_size != "auto":
             return self.batch_size
-        return min(max(count // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
+        return min(max(count // (LINK_STEPS if links else NODE_STEPS), SMALLEST_BATCH), LARGEST_BATCH)
 
 
 class Config(BaseModel, frozen=True, extra="forbid"):

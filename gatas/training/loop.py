@@ -162,7 +162,7 @@ def make_task(dataset: Dataset, config: TrainingConfig, model: Learnable | None 
         consistency = Consistency(config.consistency, config.consistency_draws, config.consistency_nodes, config.temperature)
     return NodeTask(
         dataset,
-        config.batch_of(count_to_learn(dataset)),
+        batch_size(dataset, config),
         by_graph=config.by_graph,
         consistency=consistency,
         class_weights=config.class_weights,
@@ -177,9 +177,7 @@ def make_regression_task(dataset: Dataset, config: TrainingConfig, model: Learna
         raise ConfigError(
             f"training.{wrong[0]} is for classes of nodes, but {dataset.name} is for {dataset.task}. Leave it out."
         )
-    task = RegressionTask(
-        dataset, config.batch_of(count_to_learn(dataset)), by_graph=config.by_graph, loss=config.regression_loss
-    )
+    task = RegressionTask(dataset, batch_size(dataset, config), by_graph=config.by_graph, loss=config.regression_loss)
     if isinstance(model, NodeRegressor):
         task.standardise_as(model)
     return task
@@ -189,7 +187,7 @@ def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
     if config.loss == "list":
         return LinkListTask(
             dataset,
-            config.batch_of(count_to_learn(dataset)),
+            batch_size(dataset, config),
             num_negatives=config.num_negatives,
             negatives_by=config.negatives_by,
             hidden_folds=config.hidden_folds,
@@ -197,7 +195,7 @@ def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
         )
     return LinkTask(
         dataset,
-        config.batch_of(count_to_learn(dataset)),
+        batch_size(dataset, config),
         negatives=config.negatives,
         negative_types=config.negative_types,
         hidden_folds=config.hidden_folds,
@@ -208,9 +206,15 @@ def choices_of(model: Learnable, dataset: Dataset, config: TrainingConfig) -> li
     """Return what was put in place of settings that are `auto`, and why."""
     choices = list(model.choices) if isinstance(model, Model) else []
     if config.batch_size == "auto":
-        count = count_to_learn(dataset)
-        choices.append(f"batch_size: {config.batch_of(count):,}, since there are {count:,} to learn from")
+        choices.append(
+            f"batch_size: {batch_size(dataset, config):,}, since there are {count_to_learn(dataset):,} to learn from"
+        )
     return choices
+
+
+def batch_size(dataset: Dataset, config: TrainingConfig) -> int:
+    """Return how many nodes or links a step has."""
+    return config.batch_of(count_to_learn(dataset), links=isinstance(dataset.targets, LinkTargets))
 
 
 def count_to_learn(dataset: Dataset) -> int:

@@ -12,7 +12,7 @@ from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.model import EMBEDDING_SIZE
 from gatas.tasks.walk_limits import WalkLimits
 from gatas.training.config import Config
-from gatas.training.loop import count_to_learn
+from gatas.training.loop import batch_size, count_to_learn
 from gatas.tuning.values import Choices, Range, Values
 
 Space = Mapping[str, Values]
@@ -88,7 +88,7 @@ def affordable_steps(facts: Facts) -> Values:
 def batch_sizes(facts: Facts) -> Values:
     """Batches from a quarter of the config's own on, which takes four times the steps, up to the training split."""
     count = count_to_learn(facts.dataset)
-    own = facts.config.training.batch_of(count)
+    own = batch_size(facts.dataset, facts.config.training)
     return Choices(tuple(size for size in (32, 64, 128, 256, 512, 1024, 2048) if own <= 4 * size and size <= count))
 
 

@@ -210,4 +210,5 @@ def test_defaults_are_the_same_wherever_they_are_reached_from(tmp_path, data, ma
     ("asked", "count", "size"), [("auto", 30, 100), ("auto", 5216, 208), ("auto", 10**6, 1000), (7, 5216, 7)]
 )
 def test_batches_follow_from_what_there_is_to_learn(asked, count, size):
-    assert TrainingConfig(batch_size=asked).batch_of(count) == size
+    assert TrainingConfig(batch_size=asked).batch_of(count, links=True) == size
+    assert TrainingConfig(batch_size="auto").batch_of(17_776) == 355
