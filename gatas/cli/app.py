@@ -58,11 +58,11 @@ COMMANDS = {
     ),
     "embed": (
         "gatas.cli.embed:embed",
-        "Write the representations of all nodes, of some, or of new ones, a batch at a time.",
+        "Write the representations of all nodes, of some, or of new ones, a batch at a time; or draw a map of them.",
     ),
     "predict": (
         "gatas.cli.predict:predict",
-        "Say which classes nodes have; or, of a model of links, how likely given links are, or which are likeliest at a node.",
+        "Say which classes or numbers nodes have; or, of a model of links, how likely given ones are, or which are likeliest.",
     ),
     "neighbours": (
         "gatas.cli.neighbours:neighbours",
