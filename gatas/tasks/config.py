@@ -1,7 +1,7 @@
 """What a model is made of, checked when given: the settings of `NodeClassifier` and `LinkPredictor`."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, model_validator
 
@@ -35,6 +35,14 @@ def _number_or_auto(given: Any) -> Any:
     return given
 
 
+def _link_parts(given: Any) -> Any:
+    names = [given] if isinstance(given, str) else given
+    if given != "auto" and not (isinstance(names, list | tuple) and all(name in get_args(LinkPartName) for name in names)):
+        raise ValueError(f"{given!r} came; expected auto, or a list of some of {', '.join(get_args(LinkPartName))}.")
+    return given if given == "auto" else names
+
+
+LinkParts = Annotated[tuple[LinkPartName, ...] | Literal["auto"], BeforeValidator(_link_parts)]
 NumberOrAuto = Annotated[int | Literal["auto"], BeforeValidator(_number_or_auto)]
 Degree = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)]
 StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
@@ -116,7 +124,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     hidden_sizes: tuple[PositiveInt, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     pair_products: bool = Field(False, description="score a link by products of both nodes' layers too")
-    link_score: tuple[LinkPartName, ...] | Literal["auto"] = Field(
+    link_score: LinkParts = Field(
         PAIR,
         description="what a link is scored by: pair (the paper's head over both representations), or the sum of vectors (each "
         "node has its own), neighbourhood (products of both representations) and paths (typed paths between both nodes); auto: "

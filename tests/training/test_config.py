@@ -212,3 +212,13 @@ def test_defaults_are_the_same_wherever_they_are_reached_from(tmp_path, data, ma
 def test_batches_follow_from_what_there_is_to_learn(asked, count, size):
     assert TrainingConfig(batch_size=asked).batch_of(count, links=True) == size
     assert TrainingConfig(batch_size="auto").batch_of(17_776) == 355
+
+
+@pytest.mark.parametrize("given", [["vectors", "foo"], "foo", 3, [["pair"]]])
+def test_unknown_parts_of_links_are_refused(given):
+    with pytest.raises(ConfigError, match=r"link_score: .* came; expected auto, or a list of some of pair, vectors"):
+        checked(ModelConfig, {"link_score": given})
+
+
+def test_a_single_part_of_links_needs_no_list():
+    assert checked(ModelConfig, {"link_score": "vectors"}).link_score == ("vectors",)
