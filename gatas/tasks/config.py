@@ -61,7 +61,7 @@ def model_defaults(task: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def scores_pairs(given: Mapping[str, Any]) -> bool:
     """Whether settings ask for the paper's head."""
     asked = given.get("link_score")
-    return isinstance(asked, list | tuple) and tuple(asked) == PAIR
+    return asked == PAIR[0] or (isinstance(asked, list | tuple) and tuple(asked) == PAIR)
 
 
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):

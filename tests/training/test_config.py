@@ -222,3 +222,5 @@ def test_unknown_parts_of_links_are_refused(given):
 
 def test_a_single_part_of_links_needs_no_list():
     assert checked(ModelConfig, {"link_score": "vectors"}).link_score == ("vectors",)
+    config = Config.model_validate({"data": {"name": "kinship"}, "model": {"link_score": "pair"}})
+    assert config.model.link_score == ("pair",) and config.training.loss == "binary"
