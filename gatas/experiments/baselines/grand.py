@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from gatas.datasets import Dataset
 from gatas.experiments.baselines.classic import make_norm
 from gatas.experiments.baselines.gcnii import as_matrix
 from gatas.experiments.baselines.peer import (
@@ -26,12 +25,8 @@ from gatas.experiments.baselines.peer import (
     PeerSpace,
     Recipes,
     patient,
-    propagate,
     trained,
 )
-
-FEW = 100_000_000
-"""Edges times features up to which several models propagate as one program, which holds as many numbers for each."""
 
 
 def _agreeing(weight: float, draws: int, temperature: float) -> dict[str, Any]:
@@ -48,6 +43,7 @@ def _model(num_steps: int, input_dropout: float, dropout: float, norm: str = "no
 class GRAND(Peer):
     """A perceptron over features of some nodes that have walked up to `num_steps` steps, the mean of all lengths."""
 
+    vmaps = captures = False  # features walk by a sparse matrix, which holds nothing for each edge
     drops_features = False  # but after they have walked
     recipes: ClassVar[Recipes] = {
         "cora": PeerRecipe(
@@ -71,11 +67,6 @@ class GRAND(Peer):
         **RATES, "dropout": DROPOUTS, "input_dropout": (0.0, 0.3, 0.5), "hidden_size": (32, 64, 128, 256),
         "num_steps": (1, 2, 5, 8), "norm": ("none", "batch"), "consistency": (0.5, 1.0, 1.5), "temperature": (0.2, 0.5),
     }  # fmt: skip
-
-    def __init__(self, dataset: Dataset, **settings: Any) -> None:
-        super().__init__(dataset, **settings)
-        if self.edges.shape[1] * self.feature_size > FEW:
-            self.vmaps = self.captures = False  # a product with a matrix holds nothing for each edge
 
     def build(
         self,
@@ -112,8 +103,8 @@ class GRAND(Peer):
 
     def walked(self, x: Tensor, edges: Tensor, values: Tensor) -> Tensor:
         """The mean of x, Âx, …, Âᴷx."""
-        total, matrix = x, None if self.vmaps else as_matrix(edges, values, len(x))
+        total, matrix = x, as_matrix(edges, values, len(x))
         for _ in range(self.num_steps):
-            x = propagate(x, edges, values) if matrix is None else matrix @ x
+            x = matrix @ x
             total = total + x
         return total / (self.num_steps + 1)

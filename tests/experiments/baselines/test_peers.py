@@ -20,7 +20,7 @@ CITATIONS = ("cora", "citeseer", "pubmed")
 NORMALISED = ("mlp-norm", "gcn-norm", "sage-norm", "gat-norm")
 SEVERAL = ("mlp", "sage", "gat", "gatv2", "gcnii", *NORMALISED)
 RANDOM = ("sgat", "grand")  # gates, or the nodes that are dropped, are drawn whatever the dropout is
-ON_HOST = ("rgcn", "hgt")  # PyG's layers choose rows by type on the host
+ON_HOST = ("rgcn", "hgt", "grand")  # PyG's layers choose rows by type on the host; GRAND's matrix is sparse
 NO_LIMIT, TEN = Limit(), Limit(epochs=10)
 SMALL: dict[str, dict[str, Any]] = {
     "gcnii": {"num_layers": 4, "hidden_size": 16},
@@ -50,12 +50,12 @@ def test_a_peer_learns_a_toy_alone_and_beside_others(name):
     (alone,) = trained(name, dataset, [0], dropout=0.1)
     assert alone.history[-1]["loss"] < 0.8 * alone.history[0]["loss"]
     assert alone.metrics["test"]["accuracy"] > 0.6
-    for run in trained(name, dataset, [0, 1], dropout=0.1):
+    for run in trained(name, dataset, [0, 1], dropout=0.1) if PEERS[name].vmaps else ():
         assert run.history[-1]["loss"] < 0.8 * run.history[0]["loss"]
         assert run.metrics["valid"]["accuracy"] > 0.6
 
 
-@pytest.mark.parametrize("name", [name for name in PEERS if name not in RANDOM])
+@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.vmaps and name not in RANDOM])
 def test_peers_side_by_side_learn_what_each_learns_alone(name):
     for run in trained(name, camps(), [0, 1], TEN, dropout=0.0):
         (alone,) = trained(name, camps(), [run.seed], TEN, dropout=0.0)
