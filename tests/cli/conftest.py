@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from gatas.cli import main
+from gatas.cli.output import stdout
 
 
 @pytest.fixture
@@ -14,6 +15,7 @@ def gatas(monkeypatch, capsys):
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["gatas", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.setattr(stdout, "width", 100)  # it may have been made where COLUMNS was another number
         with pytest.raises(SystemExit) as end:
             main()
         out, err = capsys.readouterr()
