@@ -56,19 +56,20 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = True
 
 
-def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return (B, S, K) g + ln P, whose softmax is α; (U, K, F'') d of the distinct pairs; (B, S) which pair each slot holds.
 
-    Beside them (B, R + F) h of the targets. In float64, so that sums have more digits than the model's own.
+    Beside them (B, R + F) h of the targets, and (B, S, D) what slots put into the means of their paths. In float64, so that
+    sums have more digits than the model's own.
     """
-    inputs, neighbours, index = _seen(exact, targets, neighbourhood)
+    inputs, neighbours, index, means = _seen(exact, targets, neighbourhood)
     layer = exact.model.encoder.neighbours
     of_target = linear(layer.hidden_of_target, inputs).view(len(inputs), 1, layer.num_heads, layer.hidden_size)  # (B, 1, K, F')
     of_pair = linear(layer.hidden_of_neighbour, neighbours).view(len(neighbours), layer.num_heads, layer.hidden_size)
     hidden = F.elu(of_target + of_pair[index])  # (B, S, K, F')
     logits = torch.einsum("bskf,kf->bsk", hidden, layer.score.double()) + neighbourhood.log_probability[..., None]
     values = F.elu(linear(layer.value, neighbours)).view(len(neighbours), layer.num_heads, layer.head_size)  # (U, K, F'')
-    return logits, values, index, inputs
+    return logits, values, index, inputs, means
 
 
 def linear(layer: nn.Linear, values: Tensor) -> Tensor:
@@ -76,18 +77,29 @@ def linear(layer: nn.Linear, values: Tensor) -> Tensor:
     return F.linear(values, layer.weight.to(values), None if layer.bias is None else layer.bias.to(values))
 
 
-def _seen(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what the encoder gives to its attention: h of the targets, n of pairs, and which pair each slot holds."""
+def _seen(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return what the encoder gives to its attention: h of the targets, n of pairs, and which pair each slot holds.
+
+    Beside them (B, S, D) what each slot puts into the mean of its path; D is 0 where there are none.
+    """
     given: list[Any] = []
-    hook = exact.model.encoder.neighbours.register_forward_pre_hook(lambda _, arguments: given.extend(arguments))
+    encoder, of_means = exact.model.encoder, list[Any]()
+    hooks = [encoder.neighbours.register_forward_pre_hook(lambda _, arguments: given.extend(arguments))]
+    if encoder.means is not None:
+        hooks.append(encoder.means.register_forward_pre_hook(lambda _, arguments: of_means.extend(arguments)))
     try:
         exact.encode(targets, neighbourhood)
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
     inputs, neighbours, index = given[:3]
     if index is None:
         index = torch.arange(len(neighbours), device=neighbours.device).view_as(neighbourhood.node)
-    return inputs, neighbours, index
+    means = neighbours.new_empty(*neighbourhood.node.shape, 0)
+    if encoder.means is not None:
+        nodes, place, path, _ = of_means
+        means = torch.stack([encoder.means.values(nodes, *one) for one in zip(place, path, strict=True)])
+    return inputs, neighbours, index, means
 
 
 def shares_by_path(attention: Attention, others: Tensor) -> dict[int, tuple[float, float]]:

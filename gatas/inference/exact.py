@@ -92,11 +92,11 @@ class ExactEncoder:
         return logits
 
     @torch.no_grad()
-    def represent_attended(self, attended: Tensor, inputs: Tensor) -> Tensor:
-        """Return (G, size) from what the heads of one target give to σ, (G, K, F''), and from its inputs, all in float64."""
+    def represent_output(self, output: Tensor, inputs: Tensor) -> Tensor:
+        """Return (G, size) from what heads and means of one target give to σ, (G, …), and from its inputs, all in float64."""
         weights = {name: weight for name, weight in self.encoder_weights.items() if name.startswith("output.")}
         weights = {name.removeprefix("output."): weight for name, weight in weights.items()}
-        given = (F.elu(attended).flatten(1), inputs.expand(len(attended), -1))
+        given = (F.elu(output), inputs.expand(len(output), -1))
         representations: Tensor = torch.func.functional_call(self.model.encoder.output, weights, given)
         return representations
 

@@ -53,7 +53,7 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
         return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
 
     def outputs_of(output: Tensor) -> Tensor:
-        return trained.exact.apply_head(trained.exact.represent_attended(output, found.inputs))
+        return trained.exact.apply_head(trained.exact.represent_output(output, found.inputs))
 
     if trained.predicts_numbers:
         return explanation_of(trained, found, _asked_number(trained, outputs_of, answer), mode)
@@ -81,7 +81,7 @@ def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     def log_odds(of_source: Tensor, of_target: Tensor) -> Tensor:
         count = max(len(of_source), len(of_target))
         ends = ((of_source, source.inputs), (of_target, target.inputs))
-        both = (trained.exact.represent_attended(*end).expand(count, -1) for end in ends)
+        both = (trained.exact.represent_output(*end).expand(count, -1) for end in ends)
         return trained.exact.apply_head(*both)[:, number]
 
     of_target = AskedAnswer(name, lambda output: log_odds(source.output[None], output))
@@ -95,7 +95,8 @@ def _by_probability(seen: "AttendedRows") -> "AttendedRows":
     columns = (seen.node, seen.path, seen.probability)
     node, path, probability = (column[order] for column in columns)
     odds = probability[:, None].expand_as(seen.odds)
-    return replace(seen, node=node, path=path, probability=probability, odds=odds, values=torch.zeros_like(seen.values))
+    values, means = torch.zeros_like(seen.values), torch.zeros_like(seen.means)
+    return replace(seen, node=node, path=path, probability=probability, odds=odds, values=values, means=means)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class AttendedRows:
     odds: Tensor  # (S, K)        α but for a factor
     values: Tensor  # (S, K, F'') d
     inputs: Tensor  # (R + F,)    h of the target
+    means: Tensor  # (S, D)       what each row puts into the mean of its path
     num_candidates: int
     coverage: float
 
@@ -119,23 +121,44 @@ class AttendedRows:
 
     @property
     def output(self) -> Tensor:
-        """Return (K, F''), what the heads give to σ."""
-        return torch.einsum("sk,skf->kf", self.weights, self.values)
+        """Return (K·F'' + D,), what heads and means give to σ."""
+        heads = torch.einsum("sk,skf->kf", self.weights, self.values).flatten()
+        return torch.cat([heads, self._sum_of_means(torch.zeros_like(self.path), 1)[0][0]])
 
     def output_without(self, group: Tensor, num_groups: int) -> Tensor:
-        """Return (G, K, F''), the output with each group of rows left out; zeros where no row is left, as in the encoder."""
+        """Return (G, K·F'' + D), the output with each group of rows left out; zeros where no row is left, as in the encoder."""
         parts = torch.cat([self.values, torch.ones_like(self.values[..., :1])], -1) * self.odds[..., None]
         sums = parts.new_zeros(num_groups, *parts.shape[1:]).index_add_(0, group, parts)  # (G, K, F'' + 1)
         nothing = torch.zeros_like(sums[:1])
         before = torch.cat([nothing, sums[:-1]]).cumsum(0)  # all but one by sums, as a difference would lose digits
         after = torch.cat([sums[1:], nothing]).flip(0).cumsum(0).flip(0)
         others = before + after
-        return others[..., :-1] / others[..., -1:].clamp_min(torch.finfo(others.dtype).tiny)
+        heads = others[..., :-1] / others[..., -1:].clamp_min(torch.finfo(others.dtype).tiny)
+        total, changes = self._sum_of_means(group, num_groups)
+        return torch.cat([heads.flatten(1), total + changes], dim=1)
+
+    def _sum_of_means(self, group: Tensor, num_groups: int) -> tuple[Tensor, Tensor]:
+        """Return (1, D) the sum over paths of their means, and (G, D) what it changes by without each group of rows."""
+        paths, of_path = torch.unique(self.path, return_inverse=True)
+        pairs, of_pair = torch.unique(of_path * num_groups + group, return_inverse=True)
+        rows = torch.cat([self.means, torch.ones_like(self.means[:, :1])], -1) if self.means.shape[1] else self.means
+        weighted = rows * self.probability[:, None].to(rows)
+        by_path = weighted.new_zeros(len(paths), weighted.shape[1]).index_add_(0, of_path, weighted)
+        by_pair = weighted.new_zeros(len(pairs), weighted.shape[1]).index_add_(0, of_pair, weighted)
+        if not self.means.shape[1]:
+            return by_path.sum(0, keepdim=True), by_path.new_zeros(num_groups, 0)
+        path = torch.div(pairs, num_groups, rounding_mode="floor")
+        counts = [torch.bincount(place, minlength=len(sums)) for place, sums in ((of_path, by_path), (of_pair, by_pair))]
+        left, before = by_path[path] - by_pair, by_path[:, :-1] / by_path[:, -1:]
+        some = (counts[0][path] > counts[1])[:, None]
+        after = torch.where(some, left[:, :-1] / torch.where(some, left[:, -1:], 1), 0)
+        changes = by_path.new_zeros(num_groups, after.shape[1]).index_add_(0, pairs % num_groups, after - before[path])
+        return before.sum(0, keepdim=True), changes
 
 
 def attended_rows(trained: TrainedModel, targets: Tensor, neighbourhood: Neighbourhood) -> list[AttendedRows]:
     """Return the rows of each target."""
-    logits, values, index, inputs = scores(trained.exact, targets, neighbourhood)
+    logits, values, index, inputs, means = scores(trained.exact, targets, neighbourhood)
     counts = trained.sampler.num_candidates(targets).tolist()
     coverage = trained.sampler.coverage(targets, neighbourhood).clamp_max(1).tolist()
     found = []
@@ -145,8 +168,8 @@ def attended_rows(trained: TrainedModel, targets: Tensor, neighbourhood: Neighbo
         odds = (own - own.amax(0)).exp() if len(own) else own
         probability = neighbourhood.log_probability[k][used].double().exp() / (counts[k] if trained.sampler.uniform else 1)
         order, own_values = _order(node, path, (odds / odds.sum(0)).mean(1)), values[index[k][used]]
-        rows = (node[order], path[order], probability[order], odds[order], own_values[order])
-        found.append(AttendedRows(target, *rows, inputs[k], counts[k], coverage[k]))
+        rows = (node[order], path[order], probability[order], odds[order], own_values[order], inputs[k], means[k][used][order])
+        found.append(AttendedRows(target, *rows, counts[k], coverage[k]))
     return found
 
 

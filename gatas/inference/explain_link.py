@@ -154,7 +154,7 @@ def _neighbourhood_score(trained: TrainedModel, link: _Link, mode: Mode, draw: i
     def log_odds(source: Tensor, target: Tensor) -> Tensor:
         count = max(len(source), len(target))
         ends = zip((source, target), rows, strict=True)
-        seen = (trained.exact.represent_attended(output, own.inputs) for output, own in ends)
+        seen = (trained.exact.represent_output(output, own.inputs) for output, own in ends)
         one, other = (linear(head.projection, representations).expand(count, -1) for representations in seen)
         kinds = torch.full((count,), link.edge_type, device=trained.device)
         return weight * _decoded(head.neighbourhood_decoder, one, other, kinds)

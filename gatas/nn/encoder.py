@@ -12,6 +12,7 @@ from gatas.nn.inputs import Inputs, refuse_half
 from gatas.nn.known_labels import KnownLabels
 from gatas.nn.neighbours import NeighbourAttention
 from gatas.nn.output import Output
+from gatas.nn.path_means import PathMeans
 from gatas.nn.paths import AdaptivePathAttention, PathAttention, PathSteps, path_steps, possible_paths
 from gatas.ops.distinct import distinct
 from gatas.ops.random import NoiseSource
@@ -53,12 +54,14 @@ class Encoder(nn.Module):
             keeps what it knows by itself. Default: False.
         output_norm: Whether both are normalised to mean 0 and deviation 1. Default: False.
         output_dropout: Probability with which elements of representations are dropped in training. Default: 0.
+        path_mean_size: Width of a layer for each typed path, over the mean of the neighbours it leads to; 0, the default: none.
         num_labels: How many labels there are, of which those that are known are inputs too; 0, the default: none.
         label_dropout: Probability with which a node's known labels are hidden in training. Default: 0.
         seed: What noise and dropout are a function of. Default: 0.
 
     Shapes: (B,) targets, the (B, S) neighbourhood that a `NeighbourSampler` drew for them, and (N, feature_size) features of
-    all nodes, dense or sparse, give (B, output_size) representations: num_heads · head_size, twice that with `skip_connection`.
+    all nodes, dense or sparse, give (B, output_size) representations: num_heads · head_size + path_mean_size numbers, twice as
+    many with `skip_connection`.
 
     >>> encoder = Encoder(feature_size=64, num_relations=3)
     >>> h = encoder(targets, sampler(targets), features)      # (B, K·F'')
@@ -95,6 +98,7 @@ class Encoder(nn.Module):
         skip_connection: bool = False,
         output_norm: bool = False,
         output_dropout: float = 0.0,
+        path_mean_size: int = 0,
         num_labels: int = 0,
         label_dropout: float = 0.0,
         seed: int = 0,
@@ -124,12 +128,14 @@ class Encoder(nn.Module):
         self.pair_dropout = Dropout(dropout, place=5)
         self.neighbours = NeighbourAttention(self.inputs.size, neighbour_size, head_size, num_heads, dropout=dropout)
         self.labels = KnownLabels(num_labels, neighbour_size, dropout=label_dropout) if num_labels else None
-        self.output = Output(self.inputs.size, num_heads * head_size, skip=skip_connection, norm=output_norm)
+        found_size = num_heads * head_size + path_mean_size
+        self.output = Output(self.inputs.size, found_size, skip=skip_connection, norm=output_norm)
         self.output_dropout = Dropout(output_dropout, place=9)
         self.output_size = self.output.size
         paths, order = possible_paths(num_relations, num_steps)
         self.register_buffer("known_paths", paths, persistent=False)
         self.register_buffer("path_order", order, persistent=False)
+        self.means = PathMeans(len(paths), self.inputs.size, path_mean_size) if path_mean_size else None
         for name, steps in zip(("relation", "position", "mask"), path_steps(paths, num_relations, num_steps), strict=True):
             self.register_buffer(f"known_{name}", steps, persistent=False)
         self.register_buffer("seed", torch.tensor(seed))
@@ -166,8 +172,12 @@ class Encoder(nn.Module):
         if self.pair_dropout.active:
             neighbours = self.pair_dropout(neighbours, noise, *batch.names())
         of_targets = inputs.index_select(0, batch.target_of)
-        attended = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, noise)
-        representations: Tensor = self.output_dropout(self.output(attended, of_targets), noise, targets)
+        found = self.neighbours(of_targets, neighbours, batch.index, neighbourhood, targets, noise)
+        if self.means is not None and self.path_order is not None:
+            place = batch.node_of[torch.arange(len(batch.node_of), device=found.device) if batch.index is None else batch.index]
+            path = self.path_order[neighbourhood.path]
+            found = torch.cat([found, self.means(inputs, place.view_as(path), path, neighbourhood)], dim=-1)
+        representations: Tensor = self.output_dropout(self.output(found, of_targets), noise, targets)
         return representations
 
     def _check_paths(self, paths: Tensor) -> None:

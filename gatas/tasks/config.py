@@ -119,6 +119,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     skip_connection: bool = Field(False, description="a target's own inputs stand beside what it attends to")
     output_norm: bool = Field(False, description="normalise representations")
     output_dropout: float = Field(0.0, ge=0, lt=1, description="share of each representation dropped in training")
+    path_mean_size: int = Field(0, ge=0, description="width of a layer for each typed path, over what it leads to; 0: none")
     label_inputs: bool = Field(False, description="known labels of neighbours are inputs; a node never sees its own")
     label_dropout: float = Field(0.0, ge=0, lt=1, description="share of known labels that are hidden in training")
     hidden_sizes: tuple[PositiveInt, ...] = Field((), description="layers between attention heads and classes")

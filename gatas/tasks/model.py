@@ -148,7 +148,7 @@ class Model(Learnable):
         names = (
             "num_steps", "hidden_size", "node_embedding_scale", "relation_embedding_size", "neighbour_size", "head_size",
             "num_heads", "input_noise", "dropout", "path_attention", "positions_from_neighbour", "path_score_dropout",
-            "skip_connection", "output_norm", "output_dropout", "label_dropout",
+            "skip_connection", "output_norm", "output_dropout", "label_dropout", "path_mean_size",
         )  # fmt: skip
         return {
             "feature_size": self.num_features,

@@ -27,6 +27,7 @@ class ModelSettings(TypedDict, total=False):
     skip_connection: bool
     output_norm: bool
     output_dropout: float
+    path_mean_size: int
     label_inputs: bool
     label_dropout: float
     hidden_sizes: tuple[int, ...]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatas.datasets import Dataset
+from gatas.nn.path_means import MOST_PATHS
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.model import EMBEDDING_SIZE
 from gatas.tasks.walk_limits import WalkLimits
@@ -69,6 +70,11 @@ def has_vectors(facts: Facts) -> bool:
     return "vectors" in facts.parts or "neighbourhood" in facts.parts
 
 
+def has_few_paths(facts: Facts) -> bool:
+    """Whether every typed path of up to three steps could have a layer of its own."""
+    return encodes(facts) and facts.model.graph.num_edge_types**3 <= MOST_PATHS // 2
+
+
 def classifies(facts: Facts) -> bool:
     return isinstance(facts.model, NodeClassifier)
 
@@ -116,6 +122,7 @@ TABLE = (
     SpaceRow("model.skip_connection", Choices((False, True)), encodes),
     SpaceRow("model.output_norm", Choices((False, True)), encodes),
     SpaceRow("model.output_dropout", Choices((0.0, 0.3, 0.6)), encodes),
+    SpaceRow("model.path_mean_size", Choices((0, 64)), has_few_paths),
     SpaceRow("model.label_inputs", Choices((False, True)), classifies),
     SpaceRow("model.pair_hidden_size", Choices((64, 128, 256)), scores_pairs),
     SpaceRow("model.pair_products", Choices((False, True)), scores_pairs),

@@ -29,6 +29,9 @@ def untrained(make, dataset, **settings):
     return Predictor(make(dataset, **settings), dataset)
 
 
+BEYOND = {"skip_connection": True, "output_norm": True, "path_mean_size": 5}
+
+
 def tilted(make, dataset, **settings):
     """Return a predictor. Attention begins at the prior, and answers are alike: both would hide mistakes."""
     model = make(dataset, **settings)
@@ -158,7 +161,7 @@ def check_effects(trained, explanation, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("settings", [{}, {"hidden_sizes": (8, 8)}, {"ablation": "base"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"hidden_sizes": (8, 8)}, {"ablation": "base"}, BEYOND], ids=str)
 def test_an_effect_is_what_the_model_says_without_the_row(settings, mode):
     trained = tilted(classifier, camps(), **settings)
     check_effects(trained, trained.explain(4, mode=mode), mode)
@@ -169,6 +172,8 @@ def test_effects_are_right_with_several_labels_and_with_links(links):
     check_effects(several, several.explain(6, mode="all"), "all")
     check_effects(several, several.explain(6, answer="b", mode="all"), "all")
     check_effects(links, links.explain((0, "likes", 3), mode="all"), "all")
+    typed = tilted(predictor, likes(), **BEYOND)
+    check_effects(typed, typed.explain((0, "likes", 3), mode="all"), "all")
     products = tilted(predictor, likes(), pair_products=True)
     check_effects(products, products.explain((0, "likes", 3), mode="sample"), "sample")
 
@@ -178,10 +183,10 @@ def test_effects_keep_their_digits_where_one_row_has_nearly_all_attention(nodes)
         (found,) = attended_rows(nodes, torch.tensor([3]), nodes.sampler(torch.tensor([3]), draw=-1, mode="all"))
     odds = torch.full_like(found.odds, 1e-30)
     odds[0] = 1.0
-    drowned = type(found)(3, found.node, found.path, found.probability, odds, found.values, found.inputs, 1, 1.0)
+    drowned = type(found)(3, found.node, found.path, found.probability, odds, found.values, found.inputs, found.means, 1, 1.0)
     without = drowned.output_without(torch.arange(len(odds)), len(odds))
-    torch.testing.assert_close(without[0], found.values[1:].mean(0))
-    torch.testing.assert_close(without[1], found.values[0])
+    torch.testing.assert_close(without[0], found.values[1:].mean(0).flatten())
+    torch.testing.assert_close(without[1], found.values[0].flatten())
 
 
 def test_rows_have_the_users_ids_paths_steps_and_probabilities(links):

@@ -70,6 +70,7 @@ def test_a_label_never_reaches_answers_about_its_own_node():
     )
     model = classifier(other, seed=0, **LABELS)
     model.load_state_dict(run.predictor.model.state_dict())
+    model.temperature = run.predictor.temperature
     after = gatas.Predictor(model, other, mode="sample").predict(asked).probabilities
     assert np.array_equal(after[0], before[0]) and not np.array_equal(after[1], before[1])
 
