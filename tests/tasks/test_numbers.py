@@ -187,3 +187,11 @@ def test_classes_and_numbers_are_not_taken_for_one_another():
         fit(classifier(camps()), heights(), **QUICK)
     with pytest.raises(ConfigError, match=r"training\.label_smoothing is for classes of nodes"):
         make_task(heights(), TrainingConfig(label_smoothing=0.1))
+
+
+def test_the_loss_of_a_training_is_the_one_that_was_asked_for():
+    losses = [
+        fit(regressor(heights(), seed=0), heights(), seed=0, regression_loss=kind, **QUICK).history[0]["loss"]
+        for kind in ("squared", "huber")
+    ]
+    assert losses[1] < losses[0]  # half the square, or less

@@ -57,6 +57,10 @@ LISTS: list[dict[str, Any]] = [
 ]
 AGREEMENT: list[dict[str, Any]] = [{"consistency_draws": 3}, {"consistency_nodes": 8}, {"temperature": 1.0}]
 ELSEWHERE = {
+    "calibrate": "tests/training/test_folder.py",
+    "class_weights": "tests/tasks/test_class_weights.py",
+    "label_smoothing": "tests/tasks/test_class_weights.py",
+    "regression_loss": "tests/tasks/test_numbers.py",
     "by_graph": "tests/tasks/test_batches.py",
     "label_dropout": "tests/tasks/test_label_inputs.py",
     "path_factors": "tests/nn/test_link_head.py",
