@@ -12,8 +12,9 @@ from gatas.tasks.config import checked
 from gatas.training.config import Config, TrainingConfig
 from gatas.training.folder import read_run
 from gatas.training.learner import Learner
-from gatas.training.loop import chosen_device, exact_products, make_task
+from gatas.training.loop import chosen_device, exact_products
 from gatas.training.settings import TrainingSettings
+from gatas.training.task_making import make_task
 
 
 def evaluate(

@@ -11,21 +11,11 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, LinkTargets, NumberTargets, Pairs
+from gatas.datasets import Dataset
 from gatas.errors import ConfigError, GatasError, GatasWarning, TrainingError
 from gatas.graph import Graph
-from gatas.tasks import (
-    LinkListTask,
-    LinkPredictor,
-    LinkTask,
-    Model,
-    NodeClassifier,
-    NodeRegressor,
-    NodeTask,
-    RegressionTask,
-)
+from gatas.tasks import LinkPredictor, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
-from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, TrainingConfig
@@ -37,6 +27,7 @@ from gatas.training.limit import Limit
 from gatas.training.progress import Entry, Report, reporting
 from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
+from gatas.training.task_making import choices_of, make_task
 
 JUMP = 3.0
 """A loss that is so many times that of the epoch before, and more by 1 at least, is worth a warning."""
@@ -146,81 +137,6 @@ def check_fits(model: Model, dataset: Dataset) -> None:
             f"the model was made for {model.graph.num_nodes:,} nodes and {', '.join(model.names)}, but {dataset.name} has "
             f"{dataset.graph.num_nodes:,} and {', '.join(dataset.names)}. Make a model for it."
         )
-
-
-def make_task(dataset: Dataset, config: TrainingConfig, model: Learnable | None = None) -> NodeTask | LinkTask:
-    """Make the batches, loss and metrics of the data set's task, for any model or for the one that is given."""
-    missing = {"train"} - set(dataset.splits)
-    if missing:
-        raise TrainingError(f"{dataset.name} has no split 'train'; expected what to learn from under that name.")
-    if isinstance(dataset.targets, LinkTargets):
-        return make_link_task(dataset, config)
-    if isinstance(dataset.targets, NumberTargets):
-        return make_regression_task(dataset, config, model)
-    consistency = None
-    if config.consistency:
-        consistency = Consistency(config.consistency, config.consistency_draws, config.consistency_nodes, config.temperature)
-    return NodeTask(
-        dataset,
-        batch_size(dataset, config),
-        by_graph=config.by_graph,
-        consistency=consistency,
-        class_weights=config.class_weights,
-        label_smoothing=config.label_smoothing,
-    )
-
-
-def make_regression_task(dataset: Dataset, config: TrainingConfig, model: Learnable | None) -> RegressionTask:
-    settings = {"consistency": config.consistency, "label_smoothing": config.label_smoothing}
-    settings |= {"class_weights": config.class_weights != "none"}
-    if wrong := [name for name, given in settings.items() if given]:
-        raise ConfigError(
-            f"training.{wrong[0]} is for classes of nodes, but {dataset.name} is for {dataset.task}. Leave it out."
-        )
-    task = RegressionTask(dataset, batch_size(dataset, config), by_graph=config.by_graph, loss=config.regression_loss)
-    if isinstance(model, NodeRegressor):
-        task.standardise_as(model)
-    return task
-
-
-def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
-    if config.loss == "list":
-        return LinkListTask(
-            dataset,
-            batch_size(dataset, config),
-            num_negatives=config.num_negatives,
-            negatives_by=config.negatives_by,
-            hidden_folds=config.hidden_folds,
-            n3=config.n3,
-        )
-    return LinkTask(
-        dataset,
-        batch_size(dataset, config),
-        negatives=config.negatives,
-        negative_types=config.negative_types,
-        hidden_folds=config.hidden_folds,
-    )
-
-
-def choices_of(model: Learnable, dataset: Dataset, config: TrainingConfig) -> list[str]:
-    """Return what was put in place of settings that are `auto`, and why."""
-    choices = list(model.choices) if isinstance(model, Model) else []
-    if config.batch_size == "auto":
-        choices.append(
-            f"batch_size: {batch_size(dataset, config):,}, since there are {count_to_learn(dataset):,} to learn from"
-        )
-    return choices
-
-
-def batch_size(dataset: Dataset, config: TrainingConfig) -> int:
-    """Return how many nodes or links a step has."""
-    return config.batch_of(count_to_learn(dataset), links=isinstance(dataset.targets, LinkTargets))
-
-
-def count_to_learn(dataset: Dataset) -> int:
-    """Return how many nodes, or links, there are to learn from."""
-    train = dataset.splits["train"]
-    return int(train.label.sum()) if isinstance(train, Pairs) else len(train)
 
 
 def chosen_device(name: str) -> torch.device:

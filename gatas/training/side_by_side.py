@@ -14,10 +14,11 @@ from gatas.training.config import Config
 from gatas.training.interrupt import interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
-from gatas.training.loop import Session, check_link_training, chosen_device, entry_of, exact_products, make_task
+from gatas.training.loop import Session, check_link_training, chosen_device, entry_of, exact_products
 from gatas.training.progress import Entry, Report
 from gatas.training.rates import Rates
 from gatas.training.run import TrainedRun
+from gatas.training.task_making import make_task
 
 
 def fit_side_by_side(

@@ -13,7 +13,7 @@ from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.model import EMBEDDING_SIZE
 from gatas.tasks.walk_limits import WalkLimits
 from gatas.training.config import Config
-from gatas.training.loop import batch_size, count_to_learn
+from gatas.training.task_making import batch_size, count_to_learn
 from gatas.tuning.values import Choices, Range, Values
 
 Space = Mapping[str, Values]

@@ -17,7 +17,7 @@ from gatas.tasks.metrics import mean_r2, regression_metrics
 from gatas.training import Config
 from gatas.training.config import TrainingConfig
 from gatas.training.evaluation import evaluate
-from gatas.training.loop import make_task
+from gatas.training.task_making import make_task
 from tests.tasks.toys import SMALL, camps, classifier, heights, regressor
 
 QUICK: dict[str, Any] = {"epochs": 4, "batch_size": 7, "learning_rate": 0.02, "device": "cpu"}

@@ -111,7 +111,8 @@ def test_transitions_of_other_settings_are_refused(data, tmp_path):
 
 
 def test_features_and_labels_are_not_copied(data):
-    from gatas.training.loop import make_model, make_task
+    from gatas.training.loop import make_model
+    from gatas.training.task_making import make_task
 
     config = Config(data={"store": data / "store"}, model=MODEL, training=TRAINING)
     dataset = open_dataset(config.data)
