@@ -63,6 +63,13 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
     learning_rate: float = Field(0.005, gt=0, description="of the optimiser")
     schedule: Literal["constant", "cosine"] = Field("constant", description="cosine: to zero over all epochs")
     momentum_decay: float = Field(0.004, ge=0, description="of NAdam's momentum; a large one holds it at 0.9")
+    ema_decay: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="a running average of weights keeps so much of itself at each step, and is what is validated and kept; 0: no "
+        "average; there is none where only embeddings that were seen are updated",
+    )
     max_norm: float | None = Field(5.0, gt=0, description="gradients are clipped at this norm; null: not at all")
     l2: float = Field(0.0, ge=0, description="λ: weight of half the squared norm of all weights but q and relations")
     loss: Literal["binary", "list"] = Field(

@@ -1,7 +1,7 @@
 """`Learner`: one or several models that learn at once, batch by batch, on a CPU or as captured CUDA graphs."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -65,10 +65,12 @@ class Learner:
             num_models=num_models,
         )
         self.best = self.optimiser.values.clone()
+        self.averaged = self.optimiser.values.clone() if config.ema_decay and not sparse else None
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
         whole = not (isinstance(task, LinkTask) and (task.lists or task.hidden_folds))  # else tables change between batches
         captures = device.type == "cuda" and self.model.captures and whole and not sparse  # rows are counted by the host
         changed = [*self.counters.values(), self.optimiser.values, *self.optimiser.moments]
+        changed += [] if self.averaged is None else [self.averaged]
         self.training = Loop(self._step, captures, changed, self.model.look_ahead)
         self.splits: dict[str, Split] = {}
         self.ranks: dict[str, list[Ranks | None]] = {}
@@ -126,7 +128,8 @@ class Learner:
         """Return all that changes in training, by name; to be copied into."""
         moments = {f"moments.{name}": tensor for name, tensor in self.optimiser.moments._asdict().items()}
         counters = {f"counters.{name}": tensor for name, tensor in self.counters.items()}
-        return {"values": self.optimiser.values, "best": self.best, **moments, **counters}
+        averaged = {} if self.averaged is None else {"averaged": self.averaged}
+        return {"values": self.optimiser.values, "best": self.best, **averaged, **moments, **counters}
 
     def train(self, batches: Batches, first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
         """Take a step for each batch from the `first` on, unless asked to stop; return their (num_batches, M) losses."""
@@ -158,7 +161,31 @@ class Learner:
             losses = self._call(self._loss, batch, 0)
         losses.sum().backward()  # type: ignore[no-untyped-call]
         self.optimiser.step(self.group)
+        if self.averaged is not None:
+            self._average()
         return losses.detach()
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        """Let the running average of weights follow them: quickly at first, since what they were drawn as says nothing."""
+        assert self.averaged is not None
+        steps = self.optimiser.moments.steps
+        kept = ((steps + 1) / (steps + 10)).clamp_max(self.config.ema_decay)
+        self.averaged.lerp_(self.optimiser.values, 1 - kept)
+
+    @contextmanager
+    def _averages(self) -> Iterator[None]:
+        """Have the averages of weights in place of the weights, if there are any."""
+        if self.averaged is None:
+            yield
+            return
+        values = self.optimiser.values
+        last = values.clone()
+        values.copy_(self.averaged)
+        try:
+            yield
+        finally:
+            values.copy_(last)
 
     def _loss(self, model: Learnable, batch: Batch) -> Tensor:
         return self.task.objective(model, **self.group.share(batch), whole=batch)
@@ -169,7 +196,8 @@ class Learner:
         self.model.eval()
         draws = range(self.config.evaluation_draws if self.config.evaluation_mode == "sample" else 1)
         self.ranks.pop(split, None)
-        return self.task.mean_logits(torch.stack([self._predicted(split, -1 - draw) for draw in draws]))
+        with self._averages():
+            return self.task.mean_logits(torch.stack([self._predicted(split, -1 - draw) for draw in draws]))
 
     def _predicted(self, split: str, draw: int) -> Tensor:
         self.draw.fill_(draw)  # below zero: never one that is trained on
@@ -252,16 +280,31 @@ class Learner:
     def keep_best(self, improved: list[bool]) -> None:
         """Keep the weights of the models that have improved as their best."""
         chosen = torch.tensor(improved, device=self.device)[:, None]
-        self.best.copy_(torch.where(chosen, self.optimiser.values, self.best))
+        now = self.optimiser.values if self.averaged is None else self.averaged
+        self.best.copy_(torch.where(chosen, now, self.best))
 
     @torch.no_grad()
     def restore_best(self) -> None:
-        self.optimiser.values.copy_(self.best)
+        """Put all models back to their best weights."""
+        self._take(self.best)
+
+    @torch.no_grad()
+    def take_averages(self) -> None:
+        """Put the averages of weights, if there are any, in place of the weights."""
+        if self.averaged is not None:
+            self._take(self.averaged)
+
+    def _take(self, weights: Tensor) -> None:
+        self.optimiser.values.copy_(weights)
+        if self.averaged is not None:
+            self.averaged.copy_(weights)
 
     @torch.no_grad()
     def restart(self, rows: Tensor) -> None:
         """Put some of the models back to their best weights, with nothing remembered of the steps since."""
         self.optimiser.values[rows] = self.best[rows]
+        if self.averaged is not None:
+            self.averaged[rows] = self.best[rows]
         self.optimiser.moments.first[rows] = 0.0
         self.optimiser.moments.second[rows] = 0.0
 

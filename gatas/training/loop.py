@@ -231,6 +231,8 @@ class Session:
             interrupt.leave()
         if self.validates:
             self.learner.restore_best()
+        else:
+            self.learner.take_averages()
 
     def begin(self, checkpoints: Checkpoints) -> Position:
         """Restore the newest checkpoint, if there is one, in all processes; return where to go on."""

@@ -13,6 +13,7 @@ class TrainingSettings(TypedDict, total=False):
     learning_rate: float
     schedule: Literal["constant", "cosine"]
     momentum_decay: float
+    ema_decay: float
     max_norm: float | None
     l2: float
     loss: Literal["binary", "list"]

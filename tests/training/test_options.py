@@ -27,7 +27,7 @@ NODES: list[dict[str, Any]] = [
     {"positions_from_neighbour": True}, {"path_score_dropout": True}, {"l2_on_depth": True}, {"ablation": "base"},
     {"ablation": "without_transitions"}, {"ablation": "without_embeddings"}, {"ablation": "without_paths"},
     {"epochs": 2}, {"batch_size": 5}, {"optimiser": "adam"}, {"learning_rate": 0.01}, {"schedule": "cosine"},
-    {"momentum_decay": 1.0}, {"max_norm": 0.01}, {"l2": 0.0}, {"consistency": 1.0},
+    {"momentum_decay": 1.0}, {"ema_decay": 0.9}, {"max_norm": 0.01}, {"l2": 0.0}, {"consistency": 1.0},
     {"evaluation_mode": "top"}, {"evaluation_mode": "all"}, {"evaluation_draws": 3}, {"embedding_updates": "seen"},
 ]  # fmt: skip
 LINKS: list[dict[str, Any]] = [
