@@ -67,8 +67,8 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
         0.0,
         ge=0,
         lt=1,
-        description="a running average of weights keeps so much of itself at each step, and is what is validated and kept; 0: no "
-        "average; there is none where only embeddings that were seen are updated",
+        description="of a running average of weights, which is what is validated and kept; 0: none; there is "
+        "none where only embeddings that were seen are updated",
     )
     max_norm: float | None = Field(5.0, gt=0, description="gradients are clipped at this norm; null: not at all")
     l2: float = Field(0.0, ge=0, description="λ: weight of half the squared norm of all weights but q and relations")

@@ -1,5 +1,7 @@
 """The running average of weights: what is validated and kept, while training goes on from the weights themselves."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -9,7 +11,7 @@ from gatas.training.learner import Learner
 from gatas.training.task_making import make_task
 from tests.tasks.toys import camps, classifier
 
-SETTINGS = {"epochs": 6, "batch_size": 4, "learning_rate": 0.05}
+SETTINGS: dict[str, Any] = {"epochs": 6, "batch_size": 4, "learning_rate": 0.05}
 
 
 def learner(dataset, models=1, **settings):
