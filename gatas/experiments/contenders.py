@@ -30,6 +30,11 @@ from gatas.training.run import TrainedRun
 LINKS = "link prediction"
 OURS = "gatas"
 """The paper's recipe for whatever the data set is; for one's own data, the settings of its YAML file."""
+ANY_DATA: dict[str, str] = {
+    "gatas-paper": "the paper's settings for the task",
+    "path-evidence": "links by typed paths alone",
+}
+"""Further settings of ours that are for any data, or for any links."""
 NODE_PEERS = (*PEERS, propagation.NAME)
 OWN_SPACE: PeerSpace = {
     "learning_rate": (0.001, 0.003, 0.005, 0.01), "l2": (0.0, 1e-4, 1e-3, 1e-2, 5e-2), "dropout": (0.1, 0.3, 0.5, 0.7),
@@ -75,7 +80,9 @@ class Ours(Looped):
     """A recipe, or the settings that came with the data."""
 
     def __init__(self, name: str, dataset: Dataset, config: Config | None, changed: Mapping[str, Any]) -> None:
-        if config is None or name != OURS:
+        if name in ANY_DATA:
+            config = any_data(name, dataset, config)
+        elif config is None or name != OURS:
             config = recipes.recipe(dataset.name if name == OURS else name)
         sections = {name: "model" if name in ModelConfig.model_fields else "training" for name in changed}
         config = config.with_settings({f"{sections[name]}.{name}": value for name, value in changed.items()})
@@ -88,6 +95,12 @@ class Ours(Looped):
     def models(self, seeds: Sequence[int]) -> Sequence[Learnable]:
         first = make_model(self.dataset, self.config, seeds[0])
         return [first, *(make_model(self.dataset, self.config, seed, first) for seed in seeds[1:])]
+
+
+def any_data(name: str, dataset: Dataset, config: Config | None) -> Config:
+    """The config of ours by that name for a data set, whatever else the data's own `config` says."""
+    sections = {"model": {"link_score": ("paths",)}} if name == "path-evidence" else recipes.paper_settings(dataset.task)
+    return checked(Config, {"data": NamedData(name=dataset.name) if config is None else config.data, **sections})
 
 
 class NodePeer(Looped):
@@ -221,7 +234,7 @@ def own_class(name: str) -> type[nn.Module]:
 
 def data_of(name: str) -> str | None:
     """The data set that a recipe is for; none for models of any data set."""
-    peers = (OURS, *NODE_PEERS, *LINK_PEERS)
+    peers = (OURS, *ANY_DATA, *NODE_PEERS, *LINK_PEERS)
     return None if name in peers or ":" in name else recipes.recipe(name).data.name
 
 
@@ -231,7 +244,7 @@ def is_for(name: str, dataset: Dataset) -> bool:
         if dataset.task == LINKS:
             return name in LINK_PEERS
         return name in NODE_PEERS and (has_types(dataset) or name not in PEERS or not PEERS[name].typed)
-    return data_of(name) in (None, dataset.name)
+    return data_of(name) in (None, dataset.name) and (name != "path-evidence" or dataset.task == LINKS)
 
 
 def has_types(dataset: Dataset) -> bool:
@@ -241,7 +254,7 @@ def has_types(dataset: Dataset) -> bool:
 
 def check_models(names: Sequence[str], datasets: Sequence[Dataset]) -> None:
     """Refuse what nobody knows and what is for none of the data, before anything runs."""
-    everyone = [OURS, *(name for name in NODE_PEERS if name not in LINK_PEERS), *LINK_PEERS, *recipes.names()]
+    everyone = [OURS, *(name for name in NODE_PEERS if name not in LINK_PEERS), *LINK_PEERS, *ANY_DATA, *recipes.names()]
     known = [name for name in everyone if any(is_for(name, dataset) for dataset in datasets)]
     peers = [name for name in known if name not in recipes.names()]
     data = ", ".join(dict.fromkeys(dataset.name for dataset in datasets))
@@ -257,7 +270,7 @@ def check_models(names: Sequence[str], datasets: Sequence[Dataset]) -> None:
         elif name not in known and name in PEERS and PEERS[name].typed and all(one.task != LINKS for one in datasets):
             raise ConfigError(f"{name} is for graphs with types, and {data} has neither node types nor several edge types.")
         elif name not in known:
-            task = "links" if name in LINK_PEERS else "classes of nodes"
+            task = "links" if name in LINK_PEERS or name == "path-evidence" else "classes of nodes"
             raise ConfigError(f"{name} predicts {task}, which {data} is not for. Known there: {', '.join(peers)}.")
         elif name in EMBEDDINGS:
             check_pykeen(name)

@@ -132,7 +132,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
         "vectors and paths, and neighbourhood where nodes have features, or fewer than ten edges each",
     )
     decoder: DecoderName = Field("complex", description="how vectors and neighbourhoods of both nodes are compared")
-    vector_size: int = Field(256, ge=2, description="numbers in the vectors that are compared")
+    vector_size: int = Field(512, ge=2, description="numbers in the vectors that are compared")
     path_factors: int = Field(32, ge=1, description="factors of the weights of paths, where these are too many for a table")
     revisits: bool = Field(False, description="whether walks may meet a node again one step after they first did")
     exclude_targets: bool = Field(True, description="hide the links asked for from the neighbourhoods of their own batch")

@@ -134,7 +134,7 @@ def leaves(given, dtype):
 
 def gradients(out, given):
     """Of a weighted sum of what came out."""
-    factors = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out)
+    factors = torch.linspace(-1, 1, out.numel(), dtype=torch.float64, device=out.device).view(out.shape).to(out.dtype)
     return torch.autograd.grad((out * factors).sum(), (given.weights, given.unreached))
 
 

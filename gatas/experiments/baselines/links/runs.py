@@ -44,7 +44,6 @@ ENCODERS: dict[str, tuple[type[LinkPeer], Any]] = {
 }
 WALKERS: dict[str, type[SkipGram]] = {"mve": MVE, "mne": MNE, "gatne-t": GATNE}
 LINK_PEERS = (*ENCODERS, *WALKERS, *EMBEDDINGS, *HEURISTICS)
-# A model of path evidence alone joins them here, under the name `path-evidence`, as a recipe of ours with only that turned on.
 SIZE = 200
 SIZES = {"rgcn": BLOCK_RGCN_SIZE}
 L2 = {"rgcn": 0.01}
