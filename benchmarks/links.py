@@ -48,10 +48,11 @@ VARIANTS: dict[str, Settings] = {
 COSTED = ("default", "vectors alone", "all three", "the paper's head, one slot hidden", "the paper's head, hidden exactly")
 
 
-def trained(dataset: Dataset, config: Config, seeds: range, device: str, limit: Limit) -> Runs[Any]:
-    return Runs(
-        [fit_models([make_model(dataset, config, s)], dataset, config, [s], device=device, limit=limit)[0] for s in seeds]
-    )
+def trained(dataset: Dataset, config: Config, seeds: range, device: str, limit: Limit) -> list[TrainedRun]:
+    """One seed after another."""
+    models = [make_model(dataset, config, seed) for seed in seeds]
+    settings: Any = {"device": device, "limit": limit}
+    return [fit_models([model], dataset, config, [seed], **settings)[0] for seed, model in zip(seeds, models, strict=True)]
 
 
 def tried(dataset: Dataset, config: Config, name: str, args: argparse.Namespace) -> dict[str, Any]:
