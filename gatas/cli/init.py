@@ -63,15 +63,19 @@ def init(
     data = {key.removeprefix("data."): given.pop(key) for key in list(given) if key.startswith("data.")}
     asking = not yes and sys.stdin.isatty()
     config = (asked if asking else shown)(edges, nodes, data).with_settings(given)
-    write(config, out)
-    stdout.print(f"Wrote {out}. Train it by: gatas train {out}", soft_wrap=True)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".* columns were not used", GatasWarning)  # these are in the list
-            summary = open_dataset(config.data).summary()
-        stdout.print(summary, soft_wrap=True)
+            dataset = open_dataset(config.data)
     except GatasError as error:
+        write(config, out)
         raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None
+    config = config.for_data(dataset)
+    write(config, out)
+    stdout.print(f"Wrote {out}. Train it by: gatas train {out}", soft_wrap=True)
+    stdout.print(dataset.summary(), soft_wrap=True)
+    for choice in config.choices:
+        stdout.print(f"  {choice}", soft_wrap=True)
 
 
 def guessed(edges: Path, nodes: Path | None, data: dict[str, Any]) -> "tuple[Config, Guess]":
@@ -184,6 +188,7 @@ def write(config: "Config", out: Path) -> None:
     config = config.model_copy(update={"data": data})
     parts = [config.section("data"), *(config.section(name, _changed(config, name)) for name in ("model", "training"))]
     head = f"# gatas train {out.name}\n# Paths are relative to this file. All settings: gatas config show {out.name}\n"
+    head += "".join(f"# {choice}\n" for choice in config.choices)
     folder.mkdir(parents=True, exist_ok=True)
     out.write_text("\n".join([head, *parts]), encoding="utf-8")
 

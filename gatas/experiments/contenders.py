@@ -86,6 +86,7 @@ class Ours(Looped):
             config = recipes.recipe(dataset.name if name == OURS else name)
         sections = {name: "model" if name in ModelConfig.model_fields else "training" for name in changed}
         config = config.with_settings({f"{sections[name]}.{name}": value for name, value in changed.items()})
+        config = config.for_data(dataset)
         super().__init__(dataset, config, config.model_dump(mode="json", include={"model", "training"}))
 
     @property

@@ -148,7 +148,9 @@ def recipe(name: str) -> Config:
 
 
 def made(data: str, sections: dict[str, Any]) -> Config:
-    return Config.model_validate({"data": {"name": data}, **sections})
+    """Make a config whose settings are all given, since recipes do not follow from data; without any, one that does."""
+    config = Config.model_validate({"data": {"name": data}, **sections})
+    return config.complete() if sections else config
 
 
 def paper_settings(task: str) -> dict[str, Any]:

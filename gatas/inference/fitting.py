@@ -10,6 +10,7 @@ from gatas.errors import ConfigError, TrainingError
 from gatas.inference.run import Run
 from gatas.tasks import Model
 from gatas.tasks.config import checked
+from gatas.tasks.recommended import recommended
 from gatas.training.config import Config, TrainingConfig, training_defaults
 from gatas.training.group import ALONE, Group
 from gatas.training.loop import check_fits, fit_models, make_model
@@ -57,8 +58,10 @@ def fit(
     >>> run.metrics["test"]["accuracy"]
     """
     data = dataset.origin or NamedData(name=dataset.name)
-    training = checked(TrainingConfig, {**training_defaults(dataset.task, model.config.model_dump()), **settings})
-    config = Config(data=data, model=model.config, training=training)
+    suited = recommended(dataset, model.config.num_steps).part("training").without({f"training.{name}" for name in settings})
+    usual = {**training_defaults(dataset.task, model.config.model_dump()), **suited.by_key}
+    training = checked(TrainingConfig, {**usual, **settings})
+    config = Config(data=data, model=model.config, training=training).complete(suited.reasons)
     check_fits(model, dataset)
     if not warm_start:
         if warm_start is None and not model.has_own_weights():
@@ -104,6 +107,7 @@ def fit_many(
         raise ConfigError(f"seeds are {list(seeds)}; expected one or more, all different.")
     config = config.below(Path.cwd())  # the config in the run's folder must name its files from anywhere
     dataset = dataset or open_dataset(config.data, data_dir)
+    config = config.for_data(dataset)
     first = make_model(dataset, config, seeds[0])
     others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
     settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}

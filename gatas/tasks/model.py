@@ -20,6 +20,7 @@ from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked, model_defaults
 from gatas.tasks.learnable import Learnable
+from gatas.tasks.recommended import Recommended, recommended
 from gatas.tasks.settings import ModelSettings
 from gatas.tasks.walk_limits import resolved
 from gatas.transitions import OnDemand, Transitions, TransitionSource
@@ -206,8 +207,12 @@ class Model(Learnable):
 
 def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> tuple[ModelConfig, list[str]]:
     """Check settings, complete them by defaults, and put what suits the data in place of `auto`; say what, and why."""
-    config = checked(ModelConfig, {**model_defaults(dataset.task, settings), **settings})
-    choices, changed = list[str](), dict[str, Any]()
+    suited = Recommended()
+    if len(settings) < len(ModelConfig.model_fields):
+        suited = recommended(dataset, settings.get("num_steps", "auto")).part("model")
+        suited = suited.without({f"model.{name}" for name in settings})
+    config = checked(ModelConfig, {**model_defaults(dataset.task, settings), **suited.by_key, **settings})
+    choices, changed = suited.reasons, dict[str, Any]()
     links = not isinstance(dataset.targets, NodeTargets | NumberTargets)
     if config.link_score == "auto" and links:
         changed["link_score"], reason = _parts(dataset)

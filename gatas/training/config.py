@@ -1,16 +1,18 @@
 """A run as a YAML file: which data, which model, how it learns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
+from gatas.datasets import Dataset
 from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
 from gatas.datasets.settings import parsed_setting
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, NumberOrAuto, checked, model_defaults, scores_pairs
+from gatas.tasks.recommended import recommended
 
 __all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting", "training_defaults"]
 
@@ -138,19 +140,52 @@ class Config(BaseModel, frozen=True, extra="forbid"):
     model: ModelConfig = Field(ModelConfig(), description="what learns")
     training: TrainingConfig = Field(TrainingConfig(), description="how")
 
-    @model_validator(mode="before")
+    _given: frozenset[str] = PrivateAttr(frozenset())
+    _choices: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="wrap")
     @classmethod
-    def _fill_in_defaults(cls, given: Any) -> Any:
+    def _fill_in_defaults(cls, given: Any, check: ModelWrapValidatorHandler["Config"]) -> "Config":
         """Complete sections that are given in part by the defaults of the task that the data is for."""
         if not isinstance(given, Mapping):
-            return given
+            return check(given)
         task = _task_of(given.get("data", NamedData()))
         model = given.get("model", {})
         model = model.model_dump() if isinstance(model, ModelConfig) else model if isinstance(model, Mapping) else {}
         defaults = {"model": model_defaults(task, model), "training": training_defaults(task, model)}
         sections = {name: given.get(name, {}) for name in defaults}
         filled = {name: {**defaults[name], **own} for name, own in sections.items() if isinstance(own, Mapping)}
-        return {**given, **filled}
+        config = check({**given, **filled})
+        config._given = frozenset(f"{name}.{key}" for name, own in sections.items() for key in dict(own))
+        return config
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._sections == other._sections
+
+    def __hash__(self) -> int:
+        return hash(self._sections)
+
+    @property
+    def _sections(self) -> tuple[BaseModel, ...]:
+        return self.data, self.model, self.training
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return which settings were chosen for the data, and why."""
+        return self._choices
+
+    def complete(self, choices: Iterable[str] = ()) -> "Config":
+        """Return the config as one whose settings are all given: none of them follows from data any more."""
+        config = self.model_copy()
+        config._given = frozenset(f"{name}.{key}" for name in ("model", "training") for key in dict(getattr(self, name)))
+        config._choices = tuple(choices)
+        return config
+
+    def for_data(self, dataset: Dataset) -> "Config":
+        """Return the complete config for a data set: what was not given is what suits the data."""
+        steps = self.model.num_steps if "model.num_steps" in self._given else "auto"
+        found = recommended(dataset, steps).without(self._given)
+        return self.with_settings(found.settings).complete([*self._choices, *found.reasons])
 
     def to_yaml(self) -> str:
         """Return YAML with a comment for every setting; it reads back as it was written."""
@@ -174,6 +209,8 @@ class Config(BaseModel, frozen=True, extra="forbid"):
     def with_settings(self, settings: Mapping[str, Any]) -> "Config":
         """Return the config with some settings changed, named `section.key`."""
         content = self.model_dump()
+        for section in ("model", "training"):
+            content[section] = {key: value for key, value in content[section].items() if f"{section}.{key}" in self._given}
         for name, value in settings.items():
             section, _, key = name.partition(".")
             if not key or section not in content:

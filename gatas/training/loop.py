@@ -65,7 +65,7 @@ def fit_models(
     session, first = Session(learner, seeds, report, limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
     with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
-        choices = choices_of(models[0], dataset, config.training)
+        choices = choices_of(models[0], dataset, config)
         with reporting(report if first else None, progress and first, choices) as session.report:
             session.learn(checkpoints, interrupt)
         if isinstance(models[0], LinkPredictor):

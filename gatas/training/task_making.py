@@ -5,7 +5,7 @@ from gatas.errors import ConfigError, TrainingError
 from gatas.tasks import LinkListTask, LinkTask, Model, NodeRegressor, NodeTask, RegressionTask
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
-from gatas.training.config import TrainingConfig
+from gatas.training.config import Config, TrainingConfig
 
 
 def make_task(dataset: Dataset, config: TrainingConfig, model: Learnable | None = None) -> NodeTask | LinkTask:
@@ -62,12 +62,12 @@ def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
     )
 
 
-def choices_of(model: Learnable, dataset: Dataset, config: TrainingConfig) -> list[str]:
-    """Return what was put in place of settings that are `auto`, and why."""
-    choices = list(model.choices) if isinstance(model, Model) else []
-    if config.batch_size == "auto":
+def choices_of(model: Learnable, dataset: Dataset, config: Config) -> list[str]:
+    """Return which settings were chosen for the data, and why."""
+    choices = [*config.choices, *(model.choices if isinstance(model, Model) else [])]
+    if config.training.batch_size == "auto":
         choices.append(
-            f"batch_size: {batch_size(dataset, config):,}, since there are {count_to_learn(dataset):,} to learn from"
+            f"batch_size: {batch_size(dataset, config.training):,}, since there are {count_to_learn(dataset):,} to learn from"
         )
     return choices
 

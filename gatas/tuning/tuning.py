@@ -100,6 +100,7 @@ def tune(
         raise ConfigError(f"trials is {trials}, seconds {seconds} and at_once {at_once}; expected more than 0 of each.")
     config, folder = config.below(Path.cwd()), None if folder is None else Path(folder)
     dataset = dataset or open_dataset(config.data, data_dir)
+    config = config.for_data(dataset)
     trainer = Trainer(without_test(dataset), seed, device)
     facts = Facts.of(trainer.dataset, trainer.make_model(config), config)
     searched = chosen_space(facts, space)
@@ -152,7 +153,7 @@ def chosen_space(facts: Facts, given: Mapping[str, Any] | None) -> Space:
 
 def described_space(config: Config, dataset: Dataset, given: Mapping[str, Any] | None = None) -> str:
     """Return what would be searched as a YAML file that `gatas tune --space` takes."""
-    seen = without_test(dataset)
+    seen, config = without_test(dataset), config.for_data(dataset)
     space = chosen_space(Facts.of(seen, Trainer(seen, 0, "cpu").make_model(config), config), given)
     return written_space(space)
 

@@ -1,0 +1,118 @@
+"""The settings that suit a graph whose nodes are classified: they follow from its sizes, labels and types alone.
+
+`gatas init` writes them into its file; trainings, `NodeClassifier` and `gatas.fit` take them for whatever is not given. They were
+chosen on validation data of many graphs (`benchmarks/choose.py`, results/choose.md).
+"""
+
+import json
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gatas.datasets import Dataset, NodeTargets, NumberTargets
+from gatas.nn.path_means import MOST_PATHS
+from gatas.tasks.walk_limits import WalkLimits
+from gatas.transitions.paths import num_paths
+
+FEW_LABELS = 0.2
+"""Where a smaller share of nodes is labelled, more has to be done against learning them by heart."""
+MANY_FEATURES = 16
+"""Some of so many features may be masked: others say much the same."""
+PATH_MEAN_SIZE = 64
+
+
+class Choice(NamedTuple):
+    """A setting, named `section.key`, its value, and what it is about the data that makes it so."""
+
+    setting: str
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Settings of the model and of its training."""
+
+    choices: tuple[Choice, ...] = ()
+
+    def because(self, reason: str, **settings: Any) -> "Recommended":
+        """Return these and further settings, named `model__key` or `training__key`."""
+        return Recommended((*self.choices, *(Choice(n.replace("__", "."), v, reason) for n, v in settings.items())))
+
+    def without(self, given: Container[str]) -> "Recommended":
+        """Return those that are not `given`."""
+        return Recommended(tuple(choice for choice in self.choices if choice.setting not in given))
+
+    def part(self, section: str) -> "Recommended":
+        """Return those of one section."""
+        return Recommended(tuple(choice for choice in self.choices if choice.setting.startswith(f"{section}.")))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return all of them, named `section.key`."""
+        return {choice.setting: choice.value for choice in self.choices}
+
+    @property
+    def by_key(self) -> dict[str, Any]:
+        """Return all of them, by key alone."""
+        return {choice.setting.partition(".")[2]: choice.value for choice in self.choices}
+
+    @property
+    def reasons(self) -> list[str]:
+        """Return a line for every reason, with the settings that it is for."""
+        by_reason: dict[str, list[str]] = {}
+        for setting, value, reason in self.choices:
+            by_reason.setdefault(reason, []).append(f"{setting.partition('.')[2]}: {json.dumps(value)}")
+        return [f"{', '.join(settings)}, since {reason}" for reason, settings in by_reason.items()]
+
+
+def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> Recommended:
+    """Return the settings for a data set, whose walks may have a given number of steps.
+
+    For links there are none: their defaults suit any graph. Nor are there any for graphs that are not in memory.
+    """
+    if not isinstance(dataset.targets, NodeTargets | NumberTargets) or dataset.mapped or "train" not in dataset.splits:
+        return Recommended()
+    share = labelled_share(dataset)
+    found = _by_labels(share < FEW_LABELS, f"{100 * share:.3g} % of the nodes are labelled")
+    if dataset.nodes.num_features >= MANY_FEATURES:
+        reason = f"there are {dataset.nodes.num_features:,} features"
+        found = found.because(reason, model__input_noise=0.8 if share < FEW_LABELS else 0.5)
+    return _by_types(found, dataset, share < FEW_LABELS, num_steps)
+
+
+def labelled_share(dataset: Dataset) -> float:
+    """Return the share of training nodes among all nodes of their types."""
+    train, types = np.asarray(dataset.splits["train"]), dataset.nodes.node_type
+    if types is None:
+        return len(train) / dataset.graph.num_nodes
+    return len(train) / max(1, int(np.isin(types, np.unique(types[train])).sum()))
+
+
+def _by_labels(few: bool, reason: str) -> Recommended:
+    if few:
+        training = {"monitor": "loss", "epochs": 600, "patience": 60, "batch_size": 1000}
+        model: dict[str, Any] = {"dropout": 0.3}
+    else:
+        training = {"monitor": "metric", "epochs": 200, "patience": 20, "ema_decay": 0.99}
+        model = {"skip_connection": True, "output_norm": True}
+    named = {f"model__{key}": value for key, value in model.items()}
+    return Recommended().because(reason, **named, **{f"training__{key}": value for key, value in training.items()})
+
+
+def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Literal["auto"]) -> Recommended:
+    """Give every typed path a layer of its own, where there are several types of edges, or many labels to learn them from."""
+    graph, types = dataset.graph, len(dataset.graph.original_edge_types)
+    reason = f"there are {types:,} types of edges" if types > 1 else "labels are few" if few else "labels are many"
+    if few:
+        found = found.because(reason, training__l2=0.05 if types == 1 else 0.005)
+    if few and types == 1:
+        return found
+    most = WalkLimits(graph, links=False).steps(None) if asked == "auto" else asked
+    steps = next((steps for steps in range(most, 0, -1) if num_paths(graph.num_relations, steps) <= MOST_PATHS), 0)
+    if steps < (min(most, 2) if asked == "auto" else asked):
+        return found
+    limited = {} if steps == most else {"model__num_steps": steps}
+    return found.because(reason, model__path_mean_size=PATH_MEAN_SIZE, **limited)
