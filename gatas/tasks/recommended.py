@@ -1,7 +1,7 @@
 """The settings that suit a graph whose nodes are classified: they follow from its sizes, labels and types alone.
 
-`gatas init` writes them into its file; trainings, `NodeClassifier` and `gatas.fit` take them for whatever is not given. They were
-chosen on validation data of many graphs (`benchmarks/choose.py`, results/choose.md).
+`gatas init` writes them into its file; trainings, `NodeClassifier` and `gatas.fit` take them for whatever is not given. They
+were chosen on validation data of many graphs (`benchmarks/choose.py`, results/choose.md).
 """
 
 import json
@@ -21,6 +21,7 @@ FEW_LABELS = 0.2
 MANY_FEATURES = 16
 """Some of so many features may be masked: others say much the same."""
 PATH_MEAN_SIZE = 64
+AGREE: dict[str, Any] = {"training__consistency": 1.5, "training__consistency_draws": 2, "training__consistency_nodes": 300}
 
 
 class Choice(NamedTuple):
@@ -102,6 +103,12 @@ def _by_labels(few: bool, reason: str) -> Recommended:
     return Recommended().because(reason, **named, **{f"training__{key}": value for key, value in training.items()})
 
 
+def _can_agree(dataset: Dataset) -> bool:
+    """Whether agreement between draws can be learned: of nodes with one class each, in one graph."""
+    targets = dataset.targets
+    return isinstance(targets, NodeTargets) and not targets.multi_label and dataset.nodes.graph_id is None
+
+
 def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Literal["auto"]) -> Recommended:
     """Give every typed path a layer of its own, where there are several types of edges, or many labels to learn them from."""
     graph, types = dataset.graph, len(dataset.graph.original_edge_types)
@@ -109,7 +116,11 @@ def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Lite
     if few:
         found = found.because(reason, training__l2=0.05 if types == 1 else 0.005)
     if few and types == 1:
-        return found
+        return (
+            found.because("draws of a neighbourhood should agree where labels are few", **AGREE)
+            if _can_agree(dataset)
+            else found
+        )
     most = WalkLimits(graph, links=False).steps(None) if asked == "auto" else asked
     steps = next((steps for steps in range(most, 0, -1) if num_paths(graph.num_relations, steps) <= MOST_PATHS), 0)
     if steps < (min(most, 2) if asked == "auto" else asked):
