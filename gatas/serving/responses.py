@@ -90,7 +90,7 @@ class ExplainedNumber(BaseModel):
     value: float
 
 
-class SpreadLabels(BaseModel):
+class SpreadLabelsEffect(BaseModel):
     """What labels spread over the whole graph add to the log-odds of the answer, which are the sum of both numbers."""
 
     without: float = Field(description="Log-odds of the answer by the node's neighbourhood alone")
@@ -129,7 +129,7 @@ class NodeExplanation(BaseModel):
 
     target: Id
     answer: ExplainedAnswer | ExplainedNumber | None
-    label_spreading: SpreadLabels | None = Field(description="What spread labels add; null for a model that spreads none")
+    label_spreading: SpreadLabelsEffect | None = Field(description="What spread labels add; null for a model that spreads none")
     mode: str = Field(description="Which neighbours were looked at: `sample`, `top` or `all`")
     num_rows: int = Field(description="Number of rows, of which `rows` has the first")
     num_candidates: int = Field(description="Number of rows that could have been drawn")

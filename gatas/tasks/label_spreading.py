@@ -19,15 +19,12 @@ from gatas.tasks.part_weights import PRIOR
 STRENGTHS = (0.5, 0.9, 0.99)
 """α: the share that a node takes from its neighbours at each iteration. The larger it is, the farther labels reach."""
 ITERATIONS = 50
-SMOOTHING = 0.01
+SMOOTHING = 0.1
 """The share of each node's scores that all classes have alike: one whose labels do not reach a node is unlikely, no more."""
 FITTED_NODES = 4096
 """Validation nodes that weights are fitted to, at most."""
 FLATTEST, STEEPEST = 0.05, 20.0
 """What logits are multiplied by, at least and at most, while weights are fitted."""
-
-Floats = NDArray[np.float32]
-Float64s = NDArray[np.float64]
 
 _made: WeakKeyDictionary[Dataset, ReferenceType[Tensor]] = WeakKeyDictionary()
 
@@ -59,7 +56,7 @@ def check_spreads(dataset: Dataset, *, trains: bool) -> None:
         )
 
 
-def _spread(dataset: Dataset) -> Floats:
+def _spread(dataset: Dataset) -> NDArray[np.float32]:
     targets = dataset.node_targets
     train = np.asarray(targets.splits["train"])
     labels, num_classes = np.asarray(targets.labels)[train], len(targets.names)
@@ -90,7 +87,9 @@ def normalised_adjacency(graph: Graph) -> sparse.csr_array:
     return adjacency
 
 
-def spread_over(matrix: sparse.csr_array, start: Floats, strength: float, iterations: int = ITERATIONS) -> Floats:
+def spread_over(
+    matrix: sparse.csr_array, start: NDArray[np.float32], strength: float, iterations: int = ITERATIONS
+) -> NDArray[np.float32]:
     """Return F after so many iterations of F = α S F + (1 - α) Y, from Y on."""
     kept, found = (1 - strength) * start, start
     for _ in range(iterations):
@@ -100,7 +99,7 @@ def spread_over(matrix: sparse.csr_array, start: Floats, strength: float, iterat
     return found
 
 
-def _evidence(scores: Floats, out: Floats) -> None:
+def _evidence(scores: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Write the ln of smoothed shares less their mean over classes; zeros where scores are."""
     total = scores.sum(1, keepdims=True)
     reached = total[:, 0] > np.finfo(np.float32).tiny
@@ -129,7 +128,7 @@ def fit_spreading(logits: Tensor, spread: Tensor, labels: Tensor) -> Tensor:
     if not len(truth) or not np.isfinite(own).all():
         return torch.zeros(len(spread))
 
-    def loss(values: Float64s) -> tuple[float, Float64s]:
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         slope, weights, count = np.exp(values[0]), values[1:], len(truth)
         both = slope * own + np.tensordot(weights, evidence, 1)
         both -= both.max(1, keepdims=True)

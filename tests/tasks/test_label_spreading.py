@@ -1,6 +1,7 @@
 """Labels spread over the graph: as far as they reach, as much as validation data wants, and never back to their own node."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from gatas.training.loop import make_model
 from tests.tasks.test_label_inputs import tangled
 from tests.tasks.toys import SMALL, camps, classifier, heights, labelled_graphs, likes, predictor, regressor, thirds
 
-SPREAD = {"label_spreading": True}
+SPREAD: dict[str, Any] = {"label_spreading": True}
 
 
 def dense(graph):
@@ -62,6 +63,10 @@ def paths_of_friends(length=12, count=8, seed=0):
     splits = {"train": node[::length], "valid": valid, "test": node[(node % length != 0) & (node % 2 == 0)]}
     features = np.random.default_rng(seed).normal(size=(len(node), 3)).astype(np.float32)
     return Dataset.for_nodes(graph, node // length % 2, splits, class_names=("a", "b"), features=features, name="chains")
+
+
+def weights_of(run):
+    return run.predictor.model.spreading_weights
 
 
 def mixed(seed=0):
@@ -148,7 +153,8 @@ def test_a_label_never_reaches_answers_about_its_own_node():
 
 
 def test_without_weights_nothing_is_added_and_in_training_never_is():
-    dataset, asked = camps(), {"draw": torch.tensor(1), "mode": "all"}
+    dataset = camps()
+    asked: dict[str, Any] = {"draw": torch.tensor(1), "mode": "all"}
     with_it, without = (classifier(dataset, seed=0, dropout=0.0, input_noise=0.0, **more) for more in (SPREAD, {}))
     nodes = torch.arange(30)
     assert torch.equal(with_it.eval()(nodes, **asked), without.eval()(nodes, **asked))
@@ -190,7 +196,7 @@ def test_a_run_that_is_saved_answers_as_it_was_measured(tmp_path, settings):
     dataset, nodes = mixed(), np.arange(90)
     model = classifier(dataset, seed=0, **SPREAD)
     run = gatas.fit(model, dataset, seed=0, device="cpu", epochs=3, folder=tmp_path, **settings)
-    assert run.predictor.model.spreading_weights.any()
+    assert weights_of(run).any()
     own, loaded = run.predictor.predict(nodes), gatas.load(tmp_path, device="cpu").predict(nodes)
     np.testing.assert_array_equal(loaded.probabilities, own.probabilities)
     for split in ("valid", "test"):
@@ -214,7 +220,8 @@ def test_metrics_of_the_best_epoch_are_those_at_the_end():
 
 
 def test_seeds_side_by_side_share_what_is_spread_and_fit_their_own_weights():
-    dataset, settings = camps(), {"epochs": 4, "batch_size": 5, "learning_rate": 0.01}
+    dataset = camps()
+    settings: dict[str, Any] = {"epochs": 4, "batch_size": 5, "learning_rate": 0.01}
     config = Config.model_validate({"model": {**SMALL, **SPREAD}, "training": settings})
     first, second = make_model(dataset, config, 0), make_model(dataset, config, 1)
     assert first.spread is second.spread
@@ -228,7 +235,7 @@ def test_seeds_side_by_side_share_what_is_spread_and_fit_their_own_weights():
 
 def test_a_training_that_goes_on_ends_as_one_that_was_not_interrupted(tmp_path):
     dataset = camps()
-    settings = {"seed": 1, "device": "cpu", "batch_size": 4, "patience": 100}
+    settings: dict[str, Any] = {"seed": 1, "device": "cpu", "batch_size": 4, "patience": 100}
     whole = gatas.fit(classifier(dataset, **SPREAD), dataset, epochs=5, **settings)
     gatas.fit(classifier(dataset, **SPREAD), dataset, epochs=2, folder=tmp_path, **settings)
     resumed = gatas.fit(classifier(dataset, **SPREAD), dataset, epochs=5, folder=tmp_path, **settings)
@@ -242,7 +249,7 @@ def test_new_nodes_are_answered_by_their_neighbourhoods_alone():
     run = gatas.fit(classifier(dataset, seed=0, **SPREAD), dataset, seed=0, device="cpu", epochs=2)
     features, edges = np.zeros((1, 5), np.float32), ([30], [3])
     before = run.predictor.with_new_nodes(features, edges).predict([30, 25]).probabilities
-    run.predictor.model.spreading_weights.add_(1.0)
+    weights_of(run).add_(1.0)
     after = run.predictor.with_new_nodes(features, edges).predict([30, 25]).probabilities
     assert np.array_equal(before[0], after[0]) and not np.array_equal(before[1], after[1])
 
@@ -257,7 +264,7 @@ def test_explanations_add_up_to_what_is_predicted(node):
     assert isinstance(found.answer, Answer) and part is not None
     assert found.answer.probability == pytest.approx(float(probability), abs=1e-6)
     assert part.without + part.effect == pytest.approx(found.answer.log_odds, rel=1e-12)
-    run.predictor.model.spreading_weights.zero_()
+    weights_of(run).zero_()
     without = gatas.Predictor(run.predictor.model, dataset, mode="all").explain(node, answer="b")
     assert without.answer.log_odds == pytest.approx(part.without, rel=1e-12)
     assert (part.effect == 0) == (node == 0)  # a training node
