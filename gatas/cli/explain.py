@@ -106,6 +106,10 @@ def print_end(end: "Explanation", top: int) -> None:
     if end.effect is not None:
         stdout.print(f"Most for it: {strongest(end, 1)}", soft_wrap=True)
         stdout.print(f"Most against it: {strongest(end, -1)}", soft_wrap=True)
+    if end.label_spreading is not None:
+        both = (end.label_spreading.without, end.label_spreading.effect)
+        own, added = (signed(value, effect_form(end)) for value in both)
+        stdout.print(f"Log-odds: {own} by these rows, {added} by labels spread over the whole graph", soft_wrap=True)
     if len(end) == end.num_candidates == 1:
         stdout.print("It has no neighbours: its own row is all there is.")
     else:

@@ -1,7 +1,7 @@
 """What a trained model has to say: `Predictor`, and the runs that have one."""
 
 from gatas.inference.attention import Attention, attention, shares_by_path
-from gatas.inference.explanation import Answer, Explanation, ExplanationPart, NumberAnswer
+from gatas.inference.explanation import Answer, Explanation, ExplanationPart, NumberAnswer, SpreadLabels
 from gatas.inference.fitting import fit, fit_many
 from gatas.inference.link_explanation import LinkContribution, LinkExplanation, PathContribution
 from gatas.inference.loading import load
@@ -27,6 +27,7 @@ __all__ = [
     "Prediction",
     "Predictor",
     "Run",
+    "SpreadLabels",
     "StrongPath",
     "attention",
     "fit",

@@ -11,7 +11,8 @@ from gatas.graph.inputs import Ints
 from gatas.nn.sparse_rows import is_sparse, join_rows, select_rows
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
-from gatas.tasks import LinkPredictor, Model
+from gatas.tasks import LinkPredictor, Model, NodeClassifier
+from gatas.tasks.label_spreading import weighted_evidence
 
 SLOTS = 1 << 16
 """Neighbours that are represented together, about: what memory is needed for."""
@@ -90,6 +91,16 @@ class ExactEncoder:
         """Return float64 logits of representations, of one node each or of both ends of a link."""
         logits: Tensor = torch.func.functional_call(self.model.head, self.head_weights, representations)
         return logits
+
+    @torch.no_grad()
+    def spread_labels(self, nodes: Tensor) -> Tensor | None:
+        """Return float64 (B, classes) of what labels spread over the graph add to logits; zeros for new nodes."""
+        spread = self.model.spread
+        if spread is None or not isinstance(self.model, NodeClassifier) or self.model.spreading_weights is None:
+            return None
+        known = nodes < spread.shape[1]
+        rows = spread[:, torch.where(known, nodes, 0)].double() * known[:, None]
+        return weighted_evidence(self.model.spreading_weights.double(), rows)
 
     @torch.no_grad()
     def represent_output(self, output: Tensor, inputs: Tensor) -> Tensor:

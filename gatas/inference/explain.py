@@ -16,7 +16,15 @@ from torch import Tensor
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.inference.attention import evaluating, scores
-from gatas.inference.explanation import Answer, Explanation, ExplanationPart, Float64s, NumberAnswer, shares_of
+from gatas.inference.explanation import (
+    Answer,
+    Explanation,
+    ExplanationPart,
+    Float64s,
+    NumberAnswer,
+    SpreadLabels,
+    shares_of,
+)
 from gatas.inference.trained import TrainedModel
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
@@ -52,14 +60,24 @@ def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     if trained.predicts_links:
         return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
 
-    def outputs_of(output: Tensor) -> Tensor:
+    added = trained.exact.spread_labels(torch.tensor([found.target], device=trained.device))
+
+    def encoded(output: Tensor) -> Tensor:
         return trained.exact.apply_head(trained.exact.represent_output(output, found.inputs))
+
+    def outputs_of(output: Tensor) -> Tensor:
+        return encoded(output) if added is None else encoded(output) + added
 
     if trained.predicts_numbers:
         return explanation_of(trained, found, _asked_number(trained, outputs_of, answer), mode)
     number = int(outputs_of(found.output[None]).argmax()) if answer is None else index_of_name(answer, trained, "class")
     of_answer = AskedAnswer(trained.names[number], lambda output: _log_odds(trained, outputs_of(output), number))
-    return explanation_of(trained, found, of_answer, mode)
+    explanation = explanation_of(trained, found, of_answer, mode)
+    if added is None:
+        return explanation
+    own = _log_odds(trained, encoded(found.output[None]), number).item()
+    assert isinstance(explanation.answer, Answer)
+    return replace(explanation, label_spreading=SpreadLabels(own, explanation.answer.log_odds - own))
 
 
 def _asked_number(trained: TrainedModel, outputs_of: Callable[[Tensor], Tensor], answer: str | None) -> "AskedAnswer":

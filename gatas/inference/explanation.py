@@ -35,6 +35,14 @@ class NumberAnswer:
 
 
 @dataclass(frozen=True)
+class SpreadLabels:
+    """What labels spread over the whole graph add to the log-odds of an answer, which are the sum of both numbers."""
+
+    without: float  # log-odds by the node's neighbourhood alone
+    effect: float
+
+
+@dataclass(frozen=True)
 class ExplanationPart:
     """Rows that have a path or a depth in common: sums over them, and the effect of them all."""
 
@@ -53,6 +61,7 @@ class Explanation:
     `contributions` add up over rows to what each head gives to σ. `effect` is the answer's log-odds less what they would be
     if the row were left out and the attention shared among the others: above 0 it speaks for the answer, below against it. Of
     a number it is the number less what it would be, in its units.
+    Where labels are spread over the graph, `label_spreading` has what they add to the log-odds; rows are left out beside it.
     Without an answer, as for one node of a model that predicts links, there are no effects. Of a link this is the source's
     side, and `other` the target's.
     """
@@ -74,12 +83,15 @@ class Explanation:
     num_candidates: int  # that the rows were chosen from
     coverage: float  # P of the rows against P of all candidates
     other: "Explanation | None" = None
+    label_spreading: SpreadLabels | None = None  # where the model has it
 
     def __len__(self) -> int:
         return len(self.neighbour)
 
     def __repr__(self) -> str:
         answer = "" if self.answer is None else f" {cut_short(repr(self.answer.name))}, {_how_much(self.answer)}"
+        if self.label_spreading is not None:
+            answer += f" (spread labels: {self.label_spreading.effect:+.3f} log-odds)"
         link = "" if self.other is None else f" → {cut_short(repr(self.other.target))}"
         rows = ", ".join(
             f"{cut_short(repr(self.neighbour[k]))} ({cut_short(self.path[k])}) {self.attention[k]:.1%}"
@@ -149,6 +161,7 @@ class Explanation:
         return {
             "target": self.target,
             "answer": None if self.answer is None else asdict(self.answer),
+            "label_spreading": None if self.label_spreading is None else asdict(self.label_spreading),
             "mode": self.mode,
             "num_rows": len(self),
             "num_candidates": self.num_candidates,

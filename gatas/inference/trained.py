@@ -25,6 +25,7 @@ from gatas.sampling import NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks import Model, NodeRegressor
 from gatas.tasks.metrics import mean_logits
+from gatas.tasks.model import known_labels
 from gatas.transitions.ahead import ReadAhead
 
 BATCH_SIZE, GPU_BATCH_SIZE = 256, 1024
@@ -108,6 +109,7 @@ class TrainedModel:
         digest = RunningChecksum()
         digest.update(f"{graph_fingerprint(self.dataset.graph)} {model.config.model_dump_json()} {mode} {self.names}".encode())
         labels = {} if model.labels is None else {"labels": model.labels}
+        labels |= {} if model.spread is None else {"spread labels": known_labels(self.dataset)}
         state = {**model.state_dict(), **_feature_parts(model.features), **labels}
         for name, tensor in sorted(state.items()):
             if name not in COUNTERS:
@@ -169,7 +171,9 @@ class TrainedModel:
         numbers = self.draws if draws is None else self.spread_draws(draws)
         for batch in self.batches(nodes, batch_size):
             seen = (self.exact.represent(batch, self.mode, draw) for draw in numbers)
-            yield torch.stack([self.exact.apply_head(one) for one in seen])
+            found = torch.stack([self.exact.apply_head(one) for one in seen])
+            added = self.exact.spread_labels(torch.from_numpy(batch).to(self.device))
+            yield found if added is None else found + added
 
     def spread_draws(self, draws: int) -> range:
         """Return the numbers of so many draws, to tell how far answers differ between them."""

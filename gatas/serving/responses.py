@@ -90,6 +90,13 @@ class ExplainedNumber(BaseModel):
     value: float
 
 
+class SpreadLabelsEffect(BaseModel):
+    """What labels spread over the whole graph add to the log-odds of the answer, which are the sum of both numbers."""
+
+    without: float = Field(description="Log-odds of the answer by the node's neighbourhood alone")
+    effect: float = Field(description="Log-odds that spread labels add; negative where they speak against the answer")
+
+
 class ContributionGroup(BaseModel):
     """The rows that share a path or a depth: their sums, and the effect of leaving all of them out."""
 
@@ -122,6 +129,7 @@ class NodeExplanation(BaseModel):
 
     target: Id
     answer: ExplainedAnswer | ExplainedNumber | None
+    label_spreading: SpreadLabelsEffect | None = Field(description="What spread labels add; null for a model that spreads none")
     mode: str = Field(description="Which neighbours were looked at: `sample`, `top` or `all`")
     num_rows: int = Field(description="Number of rows, of which `rows` has the first")
     num_candidates: int = Field(description="Number of rows that could have been drawn")

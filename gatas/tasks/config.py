@@ -122,6 +122,9 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     path_mean_size: int = Field(0, ge=0, description="width of a layer for each typed path, over what it leads to; 0: none")
     label_inputs: bool = Field(False, description="known labels of neighbours are inputs; a node never sees its own")
     label_dropout: float = Field(0.0, ge=0, lt=1, description="share of known labels that are hidden in training")
+    label_spreading: bool = Field(
+        False, description="what labels spread over the whole graph say is added, as much as suits validation data"
+    )
     hidden_sizes: tuple[PositiveInt, ...] = Field((), description="layers between attention heads and classes")
     pair_hidden_size: int = Field(256, ge=1, description="width of the layers that score a link")
     pair_products: bool = Field(False, description="score a link by products of both nodes' layers too")

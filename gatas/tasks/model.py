@@ -19,6 +19,7 @@ from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked, model_defaults
+from gatas.tasks.label_spreading import check_spreads, spread_labels
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.recommended import Recommended, recommended
 from gatas.tasks.settings import ModelSettings
@@ -54,6 +55,7 @@ class Model(Learnable):
 
     features: Tensor | None
     labels: Tensor | None
+    spread: Tensor | None
     drawn_seed: int
     last_weights: str | None
 
@@ -70,12 +72,15 @@ class Model(Learnable):
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
+        if self.config.label_spreading:
+            check_spreads(dataset, trains=transitions is None)  # models that are trained already are made over theirs
         steps = self.ablation.transitions(self.config.steps)["num_steps"]
         self.transitions = transitions or self._transitions(dataset, steps)
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
         self.register_buffer("features", _features(dataset), persistent=False)
         self.register_buffer("labels", known_labels(dataset) if self.config.label_inputs else None, persistent=False)
+        self.register_buffer("spread", spread_labels(dataset) if self.config.label_spreading else None, persistent=False)
         if self.features is not None and is_sparse(self.features):
             self.captures = self.stacks = False  # the host counts the numbers of each batch
         graph_id = dataset.nodes.graph_id

@@ -17,6 +17,7 @@ from gatas.tasks.calibration import fit_temperature
 from gatas.tasks.class_details import ClassDetails
 from gatas.tasks.class_weights import ClassWeights, weights_of_classes
 from gatas.tasks.consistency import Consistency
+from gatas.tasks.label_spreading import fit_spreading, weighted_evidence
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.metrics import classification_metrics, mean_logits, micro_metric
 from gatas.tasks.model import Model, as_tensor
@@ -35,7 +36,7 @@ class NodeClassifier(Model):
             `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` (0.5), `input_noise` (0),
             `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
             and `max_degree` (what is kept of the neighbourhoods of large graphs; all that fits), `skip_connection`,
-            `output_norm` and `label_inputs` (off), `hidden_sizes` (layers before the classes; none).
+            `output_norm`, `label_inputs` and `label_spreading` (off), `hidden_sizes` (layers before the classes; none).
 
     >>> model = NodeClassifier(dataset, sample_size=100, dropout=0.3)
     >>> run = gatas.fit(model, dataset, seed=0)
@@ -43,9 +44,13 @@ class NodeClassifier(Model):
 
     temperature: float = 1.0
     """What logits are divided by before they become probabilities; fitted to validation data after training."""
+    spreading_weights: Tensor | None
+    """(A,) what labels that were spread count in evaluations and answers; fitted to validation data after each epoch."""
 
     def reset(self, seed: int) -> None:
         self.temperature = 1.0
+        weights = None if self.spread is None else self.spread.new_zeros(len(self.spread))
+        self.register_buffer("spreading_weights", weights)
         super().reset(seed)
 
     def _make_head(self) -> nn.Module:
@@ -56,7 +61,9 @@ class NodeClassifier(Model):
     ) -> Tensor:
         """Return (B, num_classes) logits."""
         logits: Tensor = self.head(self.represent(target, draw=draw, mode=mode, first_node=first_node))
-        return logits
+        if self.training or self.spread is None or self.spreading_weights is None:
+            return logits  # the encoder learns as if nothing were added, so that it does not rely on it
+        return logits + weighted_evidence(self.spreading_weights, self.spread[:, target])
 
 
 class NodeTask:
@@ -180,6 +187,18 @@ class NodeTask:
         labels = self._labels_of(split)
         return {"loss": float(self._losses(logits, labels).mean()), **classification_metrics(logits, labels)}
 
+    def fit_spreading(self, model: Learnable, logits: Tensor) -> Tensor:
+        """Return (M, A) weights of what labels spread over the graph say of validation nodes, beside (M, n, classes) logits."""
+        assert isinstance(model, NodeClassifier) and model.spread is not None
+        spread, labels = model.spread[:, self._nodes_of("valid").to(model.spread.device)], self._labels_of("valid")
+        return torch.stack([fit_spreading(own, spread, labels) for own in logits])
+
+    def spreading(self, model: Learnable, weights: Tensor) -> Tensor:
+        """Return the (M, n, classes) part of validation nodes' logits that (M, A) weights give."""
+        assert isinstance(model, NodeClassifier) and model.spread is not None
+        spread = model.spread[:, self._nodes_of("valid").to(model.spread.device)]
+        return torch.stack([weighted_evidence(own, spread) for own in weights])
+
     def fit_temperature(self, logits: Tensor, split: str) -> float:
         """Return the temperature at which the logits of a split have the largest likelihood."""
         return fit_temperature(logits, self._labels_of(split))
@@ -189,4 +208,7 @@ class NodeTask:
         return ClassDetails.of(self.names, logits, self._labels_of(split), temperature)
 
     def _labels_of(self, split: str) -> Tensor:
-        return self.labels[torch.from_numpy(np.sort(np.asarray(self.splits[split]))).to(self.labels.device)]
+        return self.labels[self._nodes_of(split).to(self.labels.device)]
+
+    def _nodes_of(self, split: str) -> Tensor:
+        return torch.from_numpy(np.sort(np.asarray(self.splits[split])))

@@ -30,6 +30,7 @@ class ModelSettings(TypedDict, total=False):
     path_mean_size: int
     label_inputs: bool
     label_dropout: float
+    label_spreading: bool
     hidden_sizes: tuple[int, ...]
     pair_hidden_size: int
     pair_products: bool

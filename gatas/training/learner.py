@@ -193,11 +193,28 @@ class Learner:
     @torch.no_grad()
     def predict(self, split: str) -> Tensor:
         """Return (M, n, …) logits for a split: of nodes in ascending order, of pairs as they come."""
+        return self.task.mean_logits(self._drawn_logits(split))
+
+    @torch.no_grad()
+    def predict_valid(self) -> Tensor:
+        """Return the logits of validation data, to which it is first fitted what labels spread over the graph count."""
+        weights = self.counters.get("spreading_weights")
+        if weights is None or not isinstance(self.task, NodeTask):
+            return self.predict("valid")
+        weights.zero_()
+        logits = self._drawn_logits("valid")  # (R, M, n, classes)
+        fitted = self.task.fit_spreading(self.model, self.task.mean_logits(logits)).to(self.device)  # (M, A)
+        weights.copy_(fitted.view_as(weights))
+        self.group.copy_first([weights])
+        return self.task.mean_logits(logits + self.task.spreading(self.model, weights.view_as(fitted)))
+
+    def _drawn_logits(self, split: str) -> Tensor:
+        """Return (R, M, n, …) logits of each draw."""
         self.model.eval()
         draws = range(self.config.evaluation_draws if self.config.evaluation_mode == "sample" else 1)
         self.ranks.pop(split, None)
         with self._averages():
-            return self.task.mean_logits(torch.stack([self._predicted(split, -1 - draw) for draw in draws]))
+            return torch.stack([self._predicted(split, -1 - draw) for draw in draws])
 
     def _predicted(self, split: str, draw: int) -> Tensor:
         self.draw.fill_(draw)  # below zero: never one that is trained on

@@ -274,7 +274,7 @@ class Session:
     def validate(self, epoch: int) -> Entry:
         if not self.validates:
             return {}
-        logits = self.program.predict("valid")
+        logits = self.program.predict_valid()
         ranked = {"ranks": self.program.ranks["valid"]} if self.program.ranks.get("valid") else {}
         measured = self.task.monitor(logits, "valid", **ranked)
         columns = self.group.broadcast({f"valid_{name}": values.tolist() for name, values in measured.items()})
@@ -347,7 +347,7 @@ class Session:
         """Return the metrics of every model on a split; those from a `graph` with validation links say so."""
         model, said = self.learner.model, {} if graph is None else {"validation_edges": True}
         with nullcontext() if graph is None or not isinstance(model, LinkPredictor) else model.looking_at(graph):
-            logits = self.learner.predict(split)
+            logits = self.learner.predict_valid() if split == "valid" else self.learner.predict(split)
         ranks = self.learner.ranks.get(split, [None] * len(logits))
         found = []
         for of_pairs, of_links in zip(logits, ranks, strict=True):

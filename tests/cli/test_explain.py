@@ -35,6 +35,17 @@ def test_a_node_is_explained_in_tables_and_a_picture(gatas, runs):
         assert (runs / "digits/explanations" / f"node-42.{ending}").exists()
 
 
+def test_what_spread_labels_add_is_told_apart(gatas, tmp_path):
+    settings = {**SMALL, "model.label_spreading": True}
+    fit_many(recipe("digits").with_settings(settings), [0], folder=tmp_path)
+    found = json.loads(gatas("explain", tmp_path, "900", "--json")[1])
+    parts, log_odds = found["label_spreading"], found["answer"]["log_odds"]
+    assert parts["without"] + parts["effect"] == pytest.approx(log_odds) and parts["effect"]
+    code, out, _ = gatas("explain", tmp_path, "900")
+    added = f"{parts['without']:+.3f} by these rows, {parts['effect']:+.3f} by labels spread over the whole graph"
+    assert code == 0 and f"Log-odds: {added}".replace("-", "−") in out.replace("-", "−")
+
+
 def test_a_link_is_explained_at_both_ends(gatas, runs, tmp_path):
     link = ("Greta-932", "grandparent", "Otto-125")
     code, out, _ = gatas("explain", runs / "kinship", "--link", *link, "--out", tmp_path / "new")

@@ -12,7 +12,7 @@ from tests.inference.conftest import trained
 from tests.inference.test_explain_link import by_parts
 from tests.inference.test_link_parts import model_of, shop
 from tests.serving.conftest import ready
-from tests.tasks.toys import classifier, labelled_graphs
+from tests.tasks.toys import camps, classifier, labelled_graphs
 
 DESCRIBED: dict[str, type[BaseModel]] = {
     "/v1/embed": responses.EmbedResponse,
@@ -59,6 +59,16 @@ def test_a_node_may_have_any_number_of_labels():
     assert found["multi_label"] is True and found["classes"] == ["a", "b", "c"]
     assert [row["labels"] for row in found["predictions"]] == own.labels
     assert [row["probabilities"] for row in found["predictions"]] == own.probabilities.tolist()
+
+
+def test_what_spread_labels_add_is_served_and_explained():
+    dataset = camps()
+    predictor = trained(classifier(dataset, label_spreading=True), dataset).predictor
+    with ready(LoadedModel(predictor, "off")) as client:
+        found, explained = post(client, "/v1/predict", ids=[3, 25]), post(client, "/v1/explain", id=25)
+    assert [row["probabilities"] for row in found["predictions"]] == predictor.predict([3, 25]).probabilities.tolist()
+    own = predictor.explain(25).label_spreading
+    assert own is not None and explained["label_spreading"] == {"without": own.without, "effect": own.effect}
 
 
 def test_links_are_scored(like_client, like_predictor):

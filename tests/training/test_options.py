@@ -24,6 +24,7 @@ NODES: list[dict[str, Any]] = [
     {"relation_embedding_size": 3}, {"neighbour_size": 4}, {"head_size": 3}, {"num_heads": 1}, {"input_noise": 0.5},
     {"dropout": 0.5}, {"path_attention": "mlp"}, {"path_attention": "none"}, {"hidden_sizes": (4,)}, {"late_decay": True},
     {"skip_connection": True}, {"output_norm": True}, {"output_dropout": 0.5}, {"path_mean_size": 4}, {"label_inputs": True},
+    {"label_spreading": True},
     {"positions_from_neighbour": True}, {"path_score_dropout": True}, {"l2_on_depth": True}, {"ablation": "base"},
     {"ablation": "without_transitions"}, {"ablation": "without_embeddings"}, {"ablation": "without_paths"},
     {"epochs": 2}, {"batch_size": 5}, {"optimiser": "adam"}, {"learning_rate": 0.01}, {"schedule": "cosine"},

@@ -40,9 +40,11 @@ def test_models_with_rates_of_their_own_learn_what_each_learns_alone(dataset):
         assert_alike(together, alone)
 
 
-def test_models_that_end_early_keep_their_own_rates():
+@pytest.mark.parametrize("spreads", [False, True])
+def test_models_that_end_early_keep_their_own_rates(spreads):
     dataset = camps()
-    configs = [config_of(dataset, patience=1, epochs=12).with_settings(own) for own in [*RATES, *RATES[:2]]]
+    shared = {"model.label_spreading": spreads}
+    configs = [config_of(dataset, patience=1, epochs=12).with_settings({**own, **shared}) for own in [*RATES, *RATES[:2]]]
     runs = trained(dataset, configs)
     assert len({run.metrics["epochs"] for run in runs}) > 1
     for together, config in zip(runs, configs, strict=True):
