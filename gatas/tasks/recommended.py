@@ -78,6 +78,8 @@ def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> 
         return Recommended()
     share = labelled_share(dataset)
     found = _by_labels(share < FEW_LABELS, f"{100 * share:.3g} % of the nodes are labelled")
+    if share < FEW_LABELS and _has_one_class_each(dataset):
+        found = found.because("few labels say more when they spread over the graph", model__label_spreading=True)
     if dataset.nodes.num_features >= MANY_FEATURES:
         reason = f"there are {dataset.nodes.num_features:,} features"
         found = found.because(reason, model__input_noise=0.8 if share < FEW_LABELS else 0.5)
@@ -103,8 +105,8 @@ def _by_labels(few: bool, reason: str) -> Recommended:
     return Recommended().because(reason, **named, **{f"training__{key}": value for key, value in training.items()})
 
 
-def _can_agree(dataset: Dataset) -> bool:
-    """Whether agreement between draws can be learned: of nodes with one class each, in one graph."""
+def _has_one_class_each(dataset: Dataset) -> bool:
+    """Whether nodes have one class each, in one graph."""
     targets = dataset.targets
     return isinstance(targets, NodeTargets) and not targets.multi_label and dataset.nodes.graph_id is None
 
@@ -116,11 +118,8 @@ def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Lite
     if few:
         found = found.because(reason, training__l2=0.05 if types == 1 else 0.005)
     if few and types == 1:
-        return (
-            found.because("draws of a neighbourhood should agree where labels are few", **AGREE)
-            if _can_agree(dataset)
-            else found
-        )
+        reason = "draws of a neighbourhood should agree where labels are few"
+        return found.because(reason, **AGREE) if _has_one_class_each(dataset) else found
     most = WalkLimits(graph, links=False).steps(None) if asked == "auto" else asked
     steps = next((steps for steps in range(most, 0, -1) if num_paths(graph.num_relations, steps) <= MOST_PATHS), 0)
     if steps < (min(most, 2) if asked == "auto" else asked):

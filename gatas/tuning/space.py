@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gatas.datasets import Dataset
+from gatas.datasets import Dataset, NodeTargets
 from gatas.nn.path_means import MOST_PATHS
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.model import EMBEDDING_SIZE
@@ -79,6 +79,11 @@ def classifies(facts: Facts) -> bool:
     return isinstance(facts.model, NodeClassifier)
 
 
+def has_one_class_each(facts: Facts) -> bool:
+    targets = facts.dataset.targets
+    return isinstance(targets, NodeTargets) and not targets.multi_label and not facts.dataset.mapped
+
+
 def learns_lists(facts: Facts) -> bool:
     return isinstance(facts.model, LinkPredictor) and facts.config.training.loss == "list"
 
@@ -124,6 +129,7 @@ TABLE = (
     SpaceRow("model.output_dropout", Choices((0.0, 0.3, 0.6)), encodes),
     SpaceRow("model.path_mean_size", Choices((0, 64)), has_few_paths),
     SpaceRow("model.label_inputs", Choices((False, True)), classifies),
+    SpaceRow("model.label_spreading", Choices((False, True)), has_one_class_each),
     SpaceRow("model.pair_hidden_size", Choices((64, 128, 256)), scores_pairs),
     SpaceRow("model.pair_products", Choices((False, True)), scores_pairs),
     SpaceRow("model.vector_size", Choices((64, 128, 256, 512)), has_vectors),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gatas.datasets import LinkTableData, NamedData, NodeTableData, StoreData, load_dataset
 from gatas.errors import ConfigError
-from gatas.inference import fit
+from gatas.inference import fit, fit_many
 from gatas.tasks import LinkPredictor, ModelConfig, NodeClassifier
 from gatas.tasks.config import checked
 from gatas.training import Config, TrainingConfig, load_config
@@ -198,9 +198,12 @@ def test_defaults_are_the_same_wherever_they_are_reached_from(tmp_path, data, ma
     by_hand = make(own)
     by_name = Config.model_validate({"data": {"name": data}})
     assert by_name.model == loaded(tmp_path, f"data: {{name: {data}}}").model
-    assert by_hand.config == make(own, **by_name.model.model_dump()).config  # with numbers in place of `auto`
+    suited = by_name.for_data(own)
+    assert by_hand.config == make(own, **suited.model.model_dump()).config  # with numbers in place of `auto`
     run = fit(by_hand, own, epochs=1, device="cpu")
-    assert run.config.training == by_name.training.model_copy(update={"epochs": 1})
+    assert run.config.training == suited.training.model_copy(update={"epochs": 1})
+    (by_config,) = fit_many(by_name.with_settings({"training.epochs": 1}), [0], dataset=own, device="cpu")
+    assert by_config.config.model_copy(update={"data": run.config.data}) == run.config
     by_parts = Config.model_validate({"data": {"name": data}, "model": {"num_heads": 7}, "training": {"l2": 0.5}})
     assert by_parts.model == by_name.model.model_copy(update={"num_heads": 7})
     assert by_parts.training == by_name.training.model_copy(update={"l2": 0.5})

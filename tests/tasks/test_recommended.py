@@ -1,0 +1,99 @@
+"""Settings of nodes follow from the data where they are not given, each with its reason."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gatas.datasets import Dataset
+from gatas.experiments.recipes import recipe
+from gatas.graph import Graph
+from gatas.inference import fit_many
+from gatas.tasks import NodeClassifier
+from gatas.tasks.recommended import recommended
+from gatas.training.config import Config
+from tests.tasks.toys import camps, heights, labelled_graphs, likes
+
+
+def ring(num_nodes=100, train=60, types=1, features=20, node_type=None):
+    """A ring whose edges are of one type or of several, with some of its nodes labelled."""
+    generator = np.random.default_rng(0)
+    nodes = np.arange(num_nodes)
+    kind = None if types == 1 else nodes % types
+    graph = Graph.from_edges(nodes, (nodes + 1) % num_nodes, kind, undirected=True, num_nodes=num_nodes)
+    splits = {"train": nodes[:train], "valid": nodes[-10:]}
+    given: Any = {} if node_type is None else {"node_type": node_type, "node_type_names": ("page", "person")}
+    values = generator.normal(size=(num_nodes, features)).astype(np.float32)
+    return Dataset.for_nodes(graph, nodes % 2, splits, features=values, name="ring", **given)
+
+
+def test_many_labels_let_a_node_keep_its_own_inputs():
+    found = recommended(ring(train=60)).settings
+    assert found["model.skip_connection"] and found["model.output_norm"] and found["training.ema_decay"] == 0.99
+    assert found["model.input_noise"] == 0.5 and found["model.path_mean_size"] == 64 and "training.l2" not in found
+
+
+def test_few_labels_are_not_to_be_learned_by_heart():
+    found = recommended(ring(train=5)).settings
+    assert "model.skip_connection" not in found and found["model.label_spreading"] and found["training.consistency"] > 0
+    assert (found["model.input_noise"], found["training.l2"]) == (0.8, 0.05) and "model.path_mean_size" not in found
+
+
+def test_several_types_of_edges_get_layers_of_their_own():
+    found = recommended(ring(train=5, types=3)).settings
+    assert (found["model.path_mean_size"], found["training.l2"]) == (64, 0.005) and "training.consistency" not in found
+
+
+@pytest.mark.parametrize(("types", "steps"), [(3, None), (10, 2), (20, None)])
+def test_steps_are_fewer_where_paths_would_be_too_many(types, steps):
+    found = recommended(ring(types=types)).settings
+    assert found.get("model.num_steps") == steps and ("model.path_mean_size" in found) == (types < 20)
+
+
+def test_a_number_of_steps_that_is_given_stays():
+    assert "model.path_mean_size" not in recommended(ring(types=10), 3).settings
+    assert NodeClassifier(ring(types=10), num_steps=3).config.path_mean_size == 0
+
+
+def test_the_share_of_labels_is_that_among_nodes_of_their_types():
+    types = np.repeat([0, 1], 50)
+    assert "model.skip_connection" in recommended(ring(train=15, node_type=types)).settings  # 30 % of the first type
+    assert "model.skip_connection" not in recommended(ring(train=15)).settings
+
+
+def test_only_what_is_possible_is_chosen():
+    several = recommended(labelled_graphs()).settings
+    assert "model.label_spreading" not in several and "training.consistency" not in several
+    numbers = recommended(heights()).settings
+    assert "model.label_spreading" not in numbers and numbers["model.skip_connection"]
+    assert "model.input_noise" not in recommended(ring(features=3)).settings
+    assert recommended(likes()).settings == {}
+
+
+def test_what_is_given_is_never_changed():
+    config = Config.model_validate({"data": {"name": "digits"}, "model": {"input_noise": 0.0}, "training": {"patience": 3}})
+    suited = config.for_data(ring())
+    assert (suited.model.input_noise, suited.training.patience, suited.model.skip_connection) == (0.0, 3, True)
+    assert not any("input_noise" in choice or "patience" in choice for choice in suited.choices)
+    again = suited.with_settings({"model.skip_connection": False}).for_data(ring(train=5))
+    assert again == suited.with_settings({"model.skip_connection": False}) and not again.model.label_spreading
+    model = NodeClassifier(ring(), input_noise=0.1)
+    assert (model.config.input_noise, model.config.skip_connection) == (0.1, True)
+
+
+def test_recipes_do_not_follow_from_data():
+    for name in ("cora", "citeseer-default", "ppi", "digits"):
+        assert recipe(name).for_data(ring()) == recipe(name) and recipe(name).for_data(ring()).choices == ()
+
+
+def test_every_choice_has_its_reason_and_stands_in_the_run(tmp_path):
+    config = Config.model_validate({"data": {"name": "digits"}, "training": {"epochs": 1}})
+    (run,) = fit_many(config, [0], dataset=ring(), folder=tmp_path / "run", device="cpu")
+    assert "skip_connection: true, output_norm: true" in run.config.choices[0]
+    assert "since 60 % of the nodes are labelled" in run.config.choices[0]
+    written = tmp_path.joinpath("run/config.yaml").read_text()
+    assert "skip_connection: true" in written and "input_noise: 0.5" in written
+
+
+def test_a_data_set_without_types_or_labels_to_learn_from_has_none():
+    assert recommended(camps().with_splits({"valid": np.arange(3)})).settings == {}
