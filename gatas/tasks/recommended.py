@@ -78,8 +78,10 @@ def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> 
         return Recommended()
     share = labelled_share(dataset)
     found = _by_labels(share < FEW_LABELS, f"{100 * share:.3g} % of the nodes are labelled")
-    if share < FEW_LABELS and _has_one_class_each(dataset):
-        found = found.because("few labels say more when they spread over the graph", model__label_spreading=True)
+    if _has_one_class_each(dataset):
+        found = found.because("labels spread over the graph, as far as that helps", model__label_spreading=True)
+    if not dataset.nodes.num_features:
+        found = found.because("nodes have no features", training__monitor="metric")
     if dataset.nodes.num_features >= MANY_FEATURES:
         reason = f"there are {dataset.nodes.num_features:,} features"
         found = found.because(reason, model__input_noise=0.8 if share < FEW_LABELS else 0.5)
