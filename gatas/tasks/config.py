@@ -110,7 +110,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
         "random", description="what they are at the start: drawn, or factors of the graph's transition probabilities"
     )
     node_embedding_scale: float | None = Field(
-        None, gt=0, description="their standard deviation at the start; null: Glorot's, or 0.4 from the structure"
+        None, gt=0, description="their standard deviation at the start; null: Glorot's, or 1 from the structure"
     )
     relation_embedding_size: int = Field(10, ge=1, description="D: learned per edge type")
     neighbour_size: int = Field(50, ge=1, description="F': width of a neighbour's representation")

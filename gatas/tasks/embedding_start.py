@@ -10,8 +10,8 @@ from torch import nn
 from gatas.graph import Graph
 from gatas.transitions.factors import structure_factors
 
-STRUCTURE_SCALE = 0.4
-"""Root mean square of the numbers that embeddings start with, where settings leave it open; chosen by validation data."""
+STRUCTURE_SCALE = 1.0
+"""Root mean square of the numbers that embeddings start with, where settings leave it open: that of normalised features."""
 
 _known: WeakKeyDictionary[Graph, NDArray[np.float32]] = WeakKeyDictionary()
 

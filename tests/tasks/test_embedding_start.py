@@ -3,6 +3,7 @@
 import weakref
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,6 +102,25 @@ def test_a_saved_run_answers_as_before_and_computes_no_factors(tmp_path: Path, c
     assert torch.equal(embeddings(loaded.model), embeddings(run.model))
     nodes = list(range(10))
     assert np.array_equal(loaded.predict(nodes).probabilities, run.predictor.predict(nodes).probabilities)
+
+
+def test_a_training_that_goes_on_ends_with_the_same_weights(tmp_path):
+    dataset, seen = camps(), 0
+
+    def stop(entry):
+        nonlocal seen
+        seen += 1
+        if seen == 2:
+            raise KeyboardInterrupt
+
+    settings: Any = {"epochs": 4, "device": "cpu", "patience": 10}
+    whole = gatas.fit(classifier(dataset, **START), dataset, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        gatas.fit(classifier(dataset, **START), dataset, folder=tmp_path, checkpoint_seconds=0, report=stop, **settings)
+    assert list(tmp_path.glob("checkpoints/*"))
+    rest = gatas.fit(classifier(camps(), **START), dataset, folder=tmp_path, **settings)
+    assert rest.metrics == whole.metrics
+    assert all(torch.equal(rest.model.state_dict()[name], own) for name, own in whole.model.state_dict().items())
 
 
 def test_new_nodes_are_embedded_by_their_neighbours():
