@@ -106,7 +106,12 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     node_embedding_size: int | None = Field(
         None, ge=0, description="R: learned per node; null: 50 where nodes, or all of a type, have no features, else 0"
     )
-    node_embedding_scale: float | None = Field(None, gt=0, description="their standard deviation at the start; null: Glorot's")
+    node_embedding_start: Literal["random", "structure"] = Field(
+        "random", description="what they are at the start: drawn, or factors of the graph's transition probabilities"
+    )
+    node_embedding_scale: float | None = Field(
+        None, gt=0, description="their standard deviation at the start; null: Glorot's, or 1 from the structure"
+    )
     relation_embedding_size: int = Field(10, ge=1, description="D: learned per edge type")
     neighbour_size: int = Field(50, ge=1, description="F': width of a neighbour's representation")
     head_size: int = Field(50, ge=1, description="F'': width of one attention head")

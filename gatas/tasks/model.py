@@ -19,6 +19,7 @@ from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked, model_defaults
+from gatas.tasks.embedding_start import start_from_structure
 from gatas.tasks.label_spreading import check_spreads, spread_labels
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.recommended import Recommended, recommended
@@ -97,6 +98,8 @@ class Model(Learnable):
             self.sampler = NeighbourSampler(self.transitions, self.config.sample_size, **settings)
             self.encoder = Encoder(seed=seed, **self.ablation.encoder(**self._encoder_settings()))
             self.head = self._make_head()
+        if self.config.node_embedding_start == "structure" and self.encoder.inputs.embeddings is not None:
+            start_from_structure(self.encoder.inputs.embeddings, self.graph, self.config.node_embedding_scale)
         self.to(device)
 
     def has_own_weights(self) -> bool:
@@ -222,6 +225,11 @@ def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> tuple[ModelConfig
     if config.link_score == "auto" and links:
         changed["link_score"], reason = _parts(dataset)
         choices.append(f"link_score: {', '.join(changed['link_score'])}, since nodes have {reason}")
+    if dataset.mapped and config.node_embedding_start == "structure":
+        raise ConfigError(
+            "model.node_embedding_start is structure, but the data lies in a store, of which only what is needed is read. Set "
+            "node_embedding_start to random, or train from tables."
+        )
     if dataset.mapped:  # rows are made when they are needed, of any number of steps
         changed |= {"num_steps": 3} if config.num_steps == "auto" else {}
         changed |= {"max_degree": None} if config.max_degree == "auto" else {}

@@ -16,6 +16,7 @@ class ModelSettings(TypedDict, total=False):
     layer_norm: bool | None
     hidden_size: int
     node_embedding_size: int | None
+    node_embedding_start: Literal["random", "structure"]
     node_embedding_scale: float | None
     relation_embedding_size: int
     neighbour_size: int
