@@ -76,7 +76,7 @@ def test_what_is_given_is_never_changed():
     assert (suited.model.input_noise, suited.training.patience, suited.model.skip_connection) == (0.0, 3, True)
     assert not any("input_noise" in choice or "patience" in choice for choice in suited.choices)
     again = suited.with_settings({"model.skip_connection": False}).for_data(ring(train=5))
-    assert again == suited.with_settings({"model.skip_connection": False}) and not again.model.label_spreading
+    assert again == suited.with_settings({"model.skip_connection": False}) and again.model.dropout == 0.5
     model = NodeClassifier(ring(), input_noise=0.1)
     assert (model.config.input_noise, model.config.skip_connection) == (0.1, True)
 

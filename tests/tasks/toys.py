@@ -12,6 +12,7 @@ SMALL: dict[str, Any] = {
     "num_steps": 2, "sample_size": 6, "hidden_size": 8, "neighbour_size": 8, "head_size": 4, "num_heads": 2, "dropout": 0.1,
     "input_noise": 0.1, "relation_embedding_size": 4, "pair_hidden_size": 8,
     "link_score": ("pair",), "skip_connection": False, "output_norm": False, "path_mean_size": 0,
+    "label_spreading": False,
 }  # fmt: skip
 """A model as the paper has it; what would be chosen for the data beyond it is not."""
 
