@@ -298,11 +298,14 @@ def test_logarithms_are_exact_to_the_last_bits(dtype):
 
 @no_gpu
 def test_the_operators_can_be_captured():
-    given = leaves(on_device(long_rows(num_paths=40, batch=30)), torch.float32)
-    out = path_evidence(given)
-    expected = [out, *gradients(out, given)]
+    side = torch.cuda.Stream()  # that of the capture: gradients are computed where their inputs were
+    with torch.cuda.stream(side):
+        given = leaves(on_device(long_rows(num_paths=40, batch=30)), torch.float32)
+        out = path_evidence(given)
+        expected = [out, *gradients(out, given)]
+    torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=side):
         found = path_evidence(given)
         replayed = [found, *gradients(found, given)]
     graph.replay()
