@@ -72,9 +72,11 @@ class Recommended:
 def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> Recommended:
     """Return the settings for a data set, whose walks may have a given number of steps.
 
-    For links there are none: their defaults suit any graph. Nor are there any for graphs that are not in memory.
+    For links there are none: their defaults suit any graph. Nor are there any for graphs that are not in memory, and where no
+    validation data says when to stop.
     """
-    if not isinstance(dataset.targets, NodeTargets | NumberTargets) or dataset.mapped or "train" not in dataset.splits:
+    of_nodes = isinstance(dataset.targets, NodeTargets | NumberTargets)
+    if not of_nodes or dataset.mapped or not {"train", "valid"} <= set(dataset.splits):
         return Recommended()
     share = labelled_share(dataset)
     found = _by_labels(share < FEW_LABELS, f"{100 * share:.3g} % of the nodes are labelled")

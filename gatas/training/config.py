@@ -170,6 +170,10 @@ class Config(BaseModel, frozen=True, extra="forbid"):
         return self.data, self.model, self.training
 
     @property
+    def _all_settings(self) -> frozenset[str]:
+        return frozenset(f"{name}.{key}" for name in ("model", "training") for key in dict(getattr(self, name)))
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """Return which settings were chosen for the data, and why."""
         return self._choices
@@ -177,12 +181,14 @@ class Config(BaseModel, frozen=True, extra="forbid"):
     def complete(self, choices: Iterable[str] = ()) -> "Config":
         """Return the config as one whose settings are all given: none of them follows from data any more."""
         config = self.model_copy()
-        config._given = frozenset(f"{name}.{key}" for name in ("model", "training") for key in dict(getattr(self, name)))
+        config._given = self._all_settings
         config._choices = tuple(choices)
         return config
 
     def for_data(self, dataset: Dataset) -> "Config":
         """Return the complete config for a data set: what was not given is what suits the data."""
+        if self._given >= self._all_settings:
+            return self
         steps = self.model.num_steps if "model.num_steps" in self._given else "auto"
         found = recommended(dataset, steps).without(self._given)
         return self.with_settings(found.settings).complete([*self._choices, *found.reasons])

@@ -171,7 +171,7 @@ resident = lambda: int(status()["VmHWM"].split()[0]) << 10  # not ru_maxrss, whi
 import gatas.inference, gatas.training  # what takes memory by itself
 gatas.fit  # noqa
 dataset = gatas.read_dataset(f"{folder}/edges.parquet", f"{folder}/nodes.parquet", features=f"{folder}/words.npz")
-settings = {"sample_size": 5, "num_steps": 1, "node_embedding_size": 0}
+settings = {"sample_size": 5, "num_steps": 1, "node_embedding_size": 0, "input_noise": 0.0}
 model = gatas.NodeClassifier(dataset, **settings)
 before = resident()
 run = gatas.fit(model, dataset, epochs=1, batch_size=200)

@@ -13,6 +13,8 @@ from gatas.training import Config, Runs
 from gatas.training.learner import Learner
 from tests.tasks.toys import SMALL, camps, classifier, labelled_graphs, likes, predictor
 
+PLAIN: dict[str, Any] = {"monitor": "loss", "ema_decay": 0.0}
+"""Averages change slowly, and few of these models would stop."""
 CASES = {
     "classes": (classifier, camps(), {}),
     "several labels": (classifier, labelled_graphs(), {}),
@@ -65,7 +67,7 @@ def test_models_side_by_side_learn_what_each_learns_alone(case):
 
 def test_each_model_stops_on_its_own():
     dataset = camps()
-    settings: dict[str, Any] = {"epochs": 30, "batch_size": 5, "learning_rate": 0.02, "patience": 2}
+    settings: dict[str, Any] = {**PLAIN, "epochs": 30, "batch_size": 5, "learning_rate": 0.02, "patience": 2}
     runs = fit_many(config_of(classifier, **settings), [0, 1, 2], dataset=dataset)
     assert len({run.metrics["epochs"] for run in runs}) > 1
     for run in runs:
@@ -82,7 +84,14 @@ def test_models_that_have_stopped_take_no_more_steps(monkeypatch):
         return train(self, *args)
 
     monkeypatch.setattr(Learner, "train", counted)
-    settings: dict[str, Any] = {"epochs": 12, "batch_size": 5, "learning_rate": 0.01, "patience": 1, "monitor": "metric"}
+    settings: dict[str, Any] = {
+        **PLAIN,
+        "epochs": 12,
+        "batch_size": 5,
+        "learning_rate": 0.01,
+        "patience": 1,
+        "monitor": "metric",
+    }
     runs = fit_many(config_of(classifier, **settings), range(6), dataset=camps())
     assert at_work[0] == 6 and at_work == sorted(at_work, reverse=True) and at_work[-1] <= 3
     assert len(at_work) == max(run.metrics["epochs"] for run in runs)
@@ -92,6 +101,7 @@ def test_models_that_have_stopped_take_no_more_steps(monkeypatch):
 
 def test_a_training_that_left_models_behind_goes_on_without_them(tmp_path):
     settings: dict[str, Any] = {
+        **PLAIN,
         "batch_size": 5,
         "learning_rate": 0.01,
         "patience": 1,

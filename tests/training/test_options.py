@@ -15,7 +15,7 @@ from gatas.training.loop import exact_products
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
 MODEL: dict[str, Any] = {"node_embedding_size": 3}
-TRAINING: dict[str, Any] = {"epochs": 3, "batch_size": 4, "l2": 0.1}
+TRAINING: dict[str, Any] = {"epochs": 3, "batch_size": 4, "l2": 0.1, "ema_decay": 0.0, "monitor": "loss"}
 AGREE: dict[str, Any] = {"consistency": 1.0, "consistency_nodes": 5}
 
 NODES: list[dict[str, Any]] = [

@@ -49,7 +49,7 @@ def same(one, other):
 def test_a_store_is_learned_from_as_its_tables_are(data):
     part = "part-00000.parquet"
     dataset = read_dataset(data / "data" / "edges" / part, data / "data" / "nodes" / part)
-    in_memory = fit_many(Config(model=MODEL, training=TRAINING), [0, 1], dataset=dataset, device="cpu")
+    in_memory = fit_many(Config(model=MODEL, training=TRAINING).complete(), [0, 1], dataset=dataset, device="cpu")
     stored = trained(data)
     assert isinstance(stored[0].model.transitions, ReadAhead)
     assert same(weights(in_memory), weights(stored))
