@@ -49,10 +49,10 @@ def fit(
         progress: Show progress on standard error.
         group: Several processes that train together, from `gatas.scale.processes.together`; each calls this with the same
             arguments.
-        settings: Those of `TrainingConfig`, all optional. People change most often, with defaults for classes of nodes and for
-            links: `epochs` (at most; 100, 30), `batch_size` (100, 250), `learning_rate` (0.005), `patience` (epochs without
-            improvement before it stops; 20, 10), `l2` (0, 0.001), `schedule` (constant), `monitor` (what early stopping looks
-            at on validation data; loss, metric), `evaluation_mode` (sample).
+        settings: Those of `TrainingConfig`, all optional; for nodes, what is not given follows from the data. People change
+            most often: `epochs` (at most), `batch_size`, `learning_rate` (0.005), `patience` (epochs without improvement before
+            it stops), `l2`, `schedule` (constant), `monitor` (what early stopping looks at on validation data),
+            `evaluation_mode` (sample). The run's `config` has what was taken.
 
     >>> run = gatas.fit(model, dataset, seed=0, epochs=200, learning_rate=0.01)
     >>> run.metrics["test"]["accuracy"]

@@ -33,10 +33,11 @@ class NodeClassifier(Model):
         seed: Weights are a function of it.
         settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (C, the longest path; 3, or 2
             in large graphs), `sample_size` (S, neighbours drawn for each target; 50), `num_heads` (K; 4), `head_size` (50),
-            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout` (0.5), `input_noise` (0),
+            `hidden_size` (F, of the layer over features; 50), `neighbour_size` (F'; 50), `dropout`, `input_noise`,
             `node_embedding_size` (R, learned for each node; 50 where nodes have no features, else 0), `max_candidates`
             and `max_degree` (what is kept of the neighbourhoods of large graphs; all that fits), `skip_connection`,
-            `output_norm`, `label_inputs` and `label_spreading` (off), `hidden_sizes` (layers before the classes; none).
+            `output_norm`, `label_inputs` and `label_spreading`, `hidden_sizes` (layers before the classes; none). What is not
+            given follows from the data: `config` has what was taken, `choices` says why.
 
     >>> model = NodeClassifier(dataset, sample_size=100, dropout=0.3)
     >>> run = gatas.fit(model, dataset, seed=0)

@@ -39,8 +39,9 @@ class Recommended:
     choices: tuple[Choice, ...] = ()
 
     def because(self, reason: str, **settings: Any) -> "Recommended":
-        """Return these and further settings, named `model__key` or `training__key`."""
-        return Recommended((*self.choices, *(Choice(n.replace("__", "."), v, reason) for n, v in settings.items())))
+        """Return these and further settings, named `model__key` or `training__key`; later choices replace earlier ones."""
+        named = {name.replace("__", "."): value for name, value in settings.items()}
+        return Recommended((*self.without(named).choices, *(Choice(name, value, reason) for name, value in named.items())))
 
     def without(self, given: Container[str]) -> "Recommended":
         """Return those that are not `given`."""

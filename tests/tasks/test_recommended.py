@@ -39,6 +39,12 @@ def test_few_labels_are_not_to_be_learned_by_heart():
     assert (found["model.input_noise"], found["training.l2"]) == (0.8, 0.05) and "model.path_mean_size" not in found
 
 
+def test_of_two_choices_the_later_counts_and_is_the_one_that_is_told():
+    found = recommended(ring(train=5, features=0))
+    assert found.settings["training.monitor"] == "metric"
+    assert [line for line in found.reasons if "monitor" in line] == ['monitor: "metric", since nodes have no features']
+
+
 def test_several_types_of_edges_get_layers_of_their_own():
     found = recommended(ring(train=5, types=3)).settings
     assert (found["model.path_mean_size"], found["training.l2"]) == (64, 0.005) and "training.consistency" not in found
