@@ -32,9 +32,7 @@ def demo(out: Path = typer.Option(Path("demo"), "--out", help="Folder for pictur
     stdout.print(f"Test ROC-AUC, mean of the four relations: {run.metrics['test']['roc_auc']:.3f}")
     explain_kinship(run)
     stdout.print(f"All in {perf_counter() - started:.0f} s. Pictures, models and metrics are in {out}:", soft_wrap=True)
-    stdout.print(
-        "  neighbourhood.png, digits/node-42.png, digits/curve.png, digits/depth.png, kinship/curve.png, kinship/depth.png"
-    )
+    stdout.print("  neighbourhood.png, digits/node-42.png, digits/curve.png, digits/depth.png, kinship/curve.png")
 
 
 def show_neighbourhood(dataset: "Dataset", out: Path) -> None:
@@ -60,8 +58,9 @@ def trained(dataset: "Dataset", out: Path, about: str) -> "Run":
     started = perf_counter()
     runs = fit_many(recipe(dataset.name), [0], dataset=dataset, device="cpu", progress=True)
     runs[0].save(out / dataset.name)
-    depth = readable_depth(depth_of(runs))
-    stdout.print(f"Trained in {perf_counter() - started:.0f} s. Depth q: {depth}", soft_wrap=True)
+    depth = depth_of(runs)
+    learned = "" if depth is None else f" Depth q: {readable_depth(depth)}"
+    stdout.print(f"Trained in {perf_counter() - started:.0f} s.{learned}", soft_wrap=True)
     return runs[0]
 
 
@@ -82,29 +81,12 @@ def explain_digit(run: "Run", out: Path) -> None:
 
 
 def explain_kinship(run: "Run") -> None:
-    """Show over which typed paths people are related, or look at those they are related to."""
-    if run.predictor.exact.parts and "paths" in run.predictor.exact.parts:
-        table = plain_table("asked for", "typed path to the other", "log-odds#")
-        for name in run.dataset.names:
-            for place, strong in enumerate(run.predictor.strongest_paths(name, 2)):
-                table.add_row(name if place == 0 else "", strong.name, signed(strong.contribution))
-        print_table("What speaks most for a relation (mean over validation links)", table)
-        return
-    import torch
-
-    from gatas.inference import attention, shares_by_path
-    from gatas.transitions.paths import path_name
-
-    pairs, dataset = run.dataset.splits["test"], run.dataset
-    table = plain_table("asked for", "typed path to the other", "attention#", "by P alone#")
-    for kind, name in enumerate(dataset.names):
-        true = (pairs.edge_type == kind) & (pairs.label == 1)
-        source, other = (torch.tensor(column[true]) for column in (pairs.source, pairs.target))
-        shares = shares_by_path(attention(run.predictor, source), other)
-        for place, (path, (share, prior)) in enumerate(list(shares.items())[:2]):
-            names = (name if place == 0 else "", path_name(path, dataset.graph.relation_names))
-            table.add_row(*names, f"{share:.2%}", f"{prior:.2%}")
-    print_table("How much attention goes to the right person, over which typed path (test links)", table)
+    """Show by which typed paths each relation is told, most of all."""
+    table = plain_table("asked for", "typed path to the other", "log-odds#")
+    for name in run.dataset.names:
+        for place, strong in enumerate(run.predictor.strongest_paths(name, 2)):
+            table.add_row(name if place == 0 else "", strong.name, signed(strong.contribution))
+    print_table("What speaks most for a relation (mean over validation links)", table)
 
 
 def image(dataset: "Dataset", node: int) -> str:

@@ -68,19 +68,25 @@ def train(
 
 
 def print_runs(runs: "Runs[Run]", folder: Path) -> None:
-    """Print metrics, depth, and where the rest is."""
+    """Print metrics, depth where it was learned, and where the rest is."""
     epochs = ", ".join(f"{run.metrics['best_epoch'] + 1} of {run.metrics['epochs']}" for run in runs)
     split = next((split for split in ("test", "valid") if split in runs[0].metrics), None)
     if split is not None:
         print_metrics(f"{runs[0].dataset.name}, {split} data", [run.metrics[split] for run in runs])
-    stdout.print(f"Depth q: {readable_depth(depth_of(runs))}", soft_wrap=True)
+    depth, plots = depth_of(runs), ["curve.png"]
+    if depth is not None:
+        stdout.print(f"Depth q: {readable_depth(depth)}", soft_wrap=True)
+        plots.append("depth.png")
     stdout.print(f"Best epoch: {epochs}", soft_wrap=True)
     where = folder if len(runs) == 1 else folder / "seed-*"
-    stdout.print(f"Model, metrics and history: {folder}\nPlots: {where / 'curve.png'}, {where / 'depth.png'}", soft_wrap=True)
+    named = ", ".join(str(where / plot) for plot in plots)
+    stdout.print(f"Model, metrics and history: {folder}\nPlots: {named}", soft_wrap=True)
 
 
-def depth_of(runs: "Runs[Run]") -> list[float]:
-    """Return q, the mean over seeds."""
+def depth_of(runs: "Runs[Run]") -> list[float] | None:
+    """Return q, the mean over seeds; nothing where no neighbourhoods are looked at."""
+    if "depth" not in runs[0].history[-1]:
+        return None
     depths = [run.model.sampler.depth_coefficients.tolist() for run in runs]
     return [fmean(of_step) for of_step in zip(*depths, strict=True)]
 

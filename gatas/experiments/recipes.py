@@ -96,14 +96,11 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "kinship": {
         "model": {
-            "link_score": ("pair",), "num_steps": 3, "sample_size": 50, "num_heads": 2, "node_embedding_size": 64,
-            "node_embedding_scale": 1.0,
-            "neighbour_size": 32,
-            "head_size": 32, "pair_hidden_size": 128, "pair_products": True, "dropout": 0.1,
+            "link_score": ("vectors", "paths"), "num_steps": 3, "max_degree": None, "revisits": True, "vector_size": 32,
         },
         "training": {
-            "batch_size": 250, "epochs": 16, "patience": 100, "learning_rate": 0.01, "schedule": "cosine", "l2": 0.0,
-            "evaluation_mode": "all",
+            "loss": "list", "batch_size": 250, "epochs": 12, "patience": 100, "hidden_folds": 4, "n3": 0.02,
+            "ema_decay": 0.98, "monitor": "metric",
         },
     },
 }  # fmt: skip

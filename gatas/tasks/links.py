@@ -184,6 +184,10 @@ class LinkPredictor(Model):
             return super().represent(target, draw=draw, mode=mode, first_node=first_node)
         return self.head.joined(self.head.node_vectors(target, self._encoded_if_needed(target, draw, mode)), target)
 
+    def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
+        """Return q, where neighbourhoods are looked at; nothing else learns it."""
+        return super().depth_of(parameters) if not self.parts or "neighbourhood" in self.parts else None
+
     def _encoded_if_needed(self, nodes: Tensor, draw: Tensor | None = None, mode: Mode | None = None) -> Tensor | None:
         """Encode nodes, if what their neighbourhoods say is a part of the score."""
         return super().represent(nodes, draw=draw, mode=mode) if "neighbourhood" in self.parts else None
