@@ -97,8 +97,9 @@ def _seen(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) ->
         index = torch.arange(len(neighbours), device=neighbours.device).view_as(neighbourhood.node)
     means = neighbours.new_empty(*neighbourhood.node.shape, 0)
     if encoder.means is not None:
-        nodes, place, path, _ = of_means
-        means = torch.stack([encoder.means.values(nodes, *one) for one in zip(place, path, strict=True)])
+        nodes, place, path, _, known = of_means
+        labels = [None] * len(place) if known is None else known
+        means = torch.stack([encoder.means.values(nodes, *one) for one in zip(place, path, labels, strict=True)])
     return inputs, neighbours, index, means
 
 

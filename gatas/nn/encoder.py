@@ -1,6 +1,6 @@
 """`Encoder`: from targets, their sampled neighbourhoods and features to representations (§3.2, §3.5)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from gatas.errors import GatasError
 from gatas.nn.dropout import Dropout
 from gatas.nn.inputs import Inputs, refuse_half
-from gatas.nn.known_labels import KnownLabels
+from gatas.nn.known_labels import SELF_LOOP, KnownLabels
 from gatas.nn.neighbours import NeighbourAttention
 from gatas.nn.output import Output
 from gatas.nn.path_means import PathMeans
@@ -39,6 +39,8 @@ class Encoder(nn.Module):
         node_embedding_size: Width of the learned embedding of each node; 0, the default: none.
         node_embedding_scale: Standard deviation that embeddings start with. The larger, the better one node can be told
             from another; the smaller, the less they disturb features. Default: None, Glorot's.
+        hide_own_embedding: Whether a target does not see its own learned embedding, only those of others. In training nothing
+            but its own label would teach it, so that it is learned by heart. Default: False.
         layer_norm: Whether each node's features are normalised to mean 0 and deviation 1. Default: True.
         relation_embedding_size: D, width of the embeddings of relations along a path. Default: 10.
         neighbour_size: F', width of a neighbour as seen along its path. Default: 50.
@@ -85,6 +87,7 @@ class Encoder(nn.Module):
         hidden_size: int = 50,
         node_embedding_size: int = 0,
         node_embedding_scale: float | None = None,
+        hide_own_embedding: bool = False,
         layer_norm: bool = True,
         relation_embedding_size: int = 10,
         neighbour_size: int = 50,
@@ -123,6 +126,7 @@ class Encoder(nn.Module):
             self.paths = kind(self.inputs.size, relation_embedding_size, neighbour_size)
         else:
             neighbour_size = self.inputs.size
+        self.hide_own_embedding = hide_own_embedding and bool(node_embedding_size)
         self.positions_from_neighbour = positions_from_neighbour
         self.score_dropout = Dropout(dropout if path_score_dropout else 0.0, place=7)
         self.pair_dropout = Dropout(dropout, place=5)
@@ -135,7 +139,7 @@ class Encoder(nn.Module):
         paths, order = possible_paths(num_relations, num_steps)
         self.register_buffer("known_paths", paths, persistent=False)
         self.register_buffer("path_order", order, persistent=False)
-        self.means = PathMeans(len(paths), self.inputs.size, path_mean_size) if path_mean_size else None
+        self.means = PathMeans(len(paths), self.inputs.size, path_mean_size, num_labels) if path_mean_size else None
         for name, steps in zip(("relation", "position", "mask"), path_steps(paths, num_relations, num_steps), strict=True):
             self.register_buffer(f"known_{name}", steps, persistent=False)
         self.register_buffer("seed", torch.tensor(seed))
@@ -166,6 +170,8 @@ class Encoder(nn.Module):
             batch = distinct_ones(targets, neighbourhood, share=self.path_attention != "mlp")
             self._check_paths(batch.paths)
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
+        if self.hide_own_embedding:
+            inputs, batch = self._without_own_embeddings(inputs, batch)
         neighbours = self._represented(inputs, batch, noise)  # (U, F')   n
         if self.labels is not None:
             neighbours = neighbours + self.labels(*batch.names(), labels, noise)
@@ -176,9 +182,32 @@ class Encoder(nn.Module):
         if self.means is not None and self.path_order is not None:
             place = batch.node_of[torch.arange(len(batch.node_of), device=found.device) if batch.index is None else batch.index]
             path = self.path_order[neighbourhood.path]
-            found = torch.cat([found, self.means(inputs, place.view_as(path), path, neighbourhood)], dim=-1)
+            known = self._known(neighbourhood, labels, noise)
+            found = torch.cat([found, self.means(inputs, place.view_as(path), path, neighbourhood, known)], dim=-1)
         representations: Tensor = self.output_dropout(self.output(found, of_targets), noise, targets)
         return representations
+
+    def _without_own_embeddings(self, inputs: Tensor, batch: "BatchParts") -> tuple[Tensor, "BatchParts"]:
+        """Add a row for each target that has no embedding, which the target and the path to itself take; others do not."""
+        assert self.inputs.embeddings is not None
+        count, targets = len(inputs), torch.arange(len(batch.target_of), device=inputs.device)
+        own = inputs.index_select(0, batch.target_of)
+        seen = torch.arange(inputs.shape[-1], device=inputs.device) >= self.inputs.embeddings.embedding_dim
+        place = torch.zeros_like(batch.nodes).scatter(0, batch.target_of, targets)  # of each node among the targets
+        to_itself = batch.paths[batch.path_of] == SELF_LOOP
+        return torch.cat([inputs, own * seen]), replace(
+            batch,
+            nodes=torch.cat([batch.nodes, batch.nodes[batch.target_of]]),
+            target_of=count + targets,
+            node_of=torch.where(to_itself, count + place[batch.node_of], batch.node_of),
+        )
+
+    def _known(self, neighbourhood: Neighbourhood, labels: Tensor | None, noise: NoiseSource) -> Tensor | None:
+        """(B, S, num_labels) known labels of all slots, where they are inputs."""
+        if self.labels is None:
+            return None
+        known: Tensor = self.labels.known(neighbourhood.node.flatten(), neighbourhood.path.flatten(), labels, noise)
+        return known.view(*neighbourhood.node.shape, -1)
 
     def _check_paths(self, paths: Tensor) -> None:
         """They come in order, and the last has the most steps."""

@@ -27,6 +27,21 @@ class KnownLabels(nn.Module):
 
     def forward(self, nodes: Tensor, paths: Tensor, labels: Tensor | None, noise: NoiseSource) -> Tensor:
         """(U, size) for pairs of node and path, from labels of all nodes: (N,) numbers, or (N, num_labels) of 0 and 1."""
+        own, seen = self._seen(nodes, paths, labels, noise)
+        if own.ndim == 2:
+            added: Tensor = self.embeddings(own.to(self.embeddings.weight.dtype))
+        else:
+            added = F.embedding(own.clamp_min(0), self.embeddings.weight.T)
+        return torch.where(seen[:, None], added, 0)
+
+    def known(self, nodes: Tensor, paths: Tensor, labels: Tensor | None, noise: NoiseSource) -> Tensor:
+        """(U, num_labels) of 0 and 1 for pairs of node and path: the labels themselves, where they are seen."""
+        own, seen = self._seen(nodes, paths, labels, noise)
+        found = own if own.ndim == 2 else F.one_hot(own.clamp_min(0), self.embeddings.in_features)
+        return found.to(self.embeddings.weight.dtype) * seen[:, None]
+
+    def _seen(self, nodes: Tensor, paths: Tensor, labels: Tensor | None, noise: NoiseSource) -> tuple[Tensor, Tensor]:
+        """The labels of nodes, and which pairs see any: not over the self-loop, and none that training hides."""
         if labels is None:
             raise GatasError(
                 "the encoder was made for known labels, and none came. Give those of all nodes, -1 for unknown ones."
@@ -35,8 +50,4 @@ class KnownLabels(nn.Module):
         seen = paths != SELF_LOOP
         if self.dropout.active:
             seen = seen & (self.dropout.keep(1, noise, nodes).squeeze(-1) > 0)
-        if own.ndim == 2:
-            added: Tensor = self.embeddings(own.to(self.embeddings.weight.dtype))
-        else:
-            added, seen = F.embedding(own.clamp_min(0), self.embeddings.weight.T), seen & (own >= 0)
-        return torch.where(seen[:, None], added, 0)
+        return own, seen if own.ndim == 2 else seen & (own >= 0)

@@ -112,6 +112,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     node_embedding_scale: float | None = Field(
         None, gt=0, description="their standard deviation at the start; null: Glorot's, or 1 from the structure"
     )
+    hide_own_embedding: bool = Field(False, description="a node sees the learned embeddings of others, not its own")
     relation_embedding_size: int = Field(10, ge=1, description="D: learned per edge type")
     neighbour_size: int = Field(50, ge=1, description="F': width of a neighbour's representation")
     head_size: int = Field(50, ge=1, description="F'': width of one attention head")

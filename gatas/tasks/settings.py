@@ -18,6 +18,7 @@ class ModelSettings(TypedDict, total=False):
     node_embedding_size: int | None
     node_embedding_start: Literal["random", "structure"]
     node_embedding_scale: float | None
+    hide_own_embedding: bool
     relation_embedding_size: int
     neighbour_size: int
     head_size: int

@@ -33,15 +33,36 @@ def test_each_path_has_a_layer_over_the_mean_of_what_it_leads_to(given):
         torch.testing.assert_close(found[target], torch.nn.functional.elu(expected))
 
 
-def test_rows_add_up_to_the_means(given):
+def with_labels(num_labels, node):
+    """Return means that count labels, and (B, S, labels) of 0 and 1."""
+    means = PathMeans(3, 3, 4, num_labels).double()
+    if not num_labels:
+        return means, None
+    torch.nn.init.normal_(means.label_weight)
+    return means, torch.nn.functional.one_hot(node % num_labels, num_labels).double()
+
+
+def test_shares_of_labels_stand_beside_the_mean(given):
     inputs, node, path, neighbourhood = given
-    means = PathMeans(3, 3, 4).double()
-    values, share = means.values(inputs, node[0], path[0]), neighbourhood.log_probability[0].exp()
+    means, known = with_labels(2, node)
+    rows, share = path[0] == 1, neighbourhood.log_probability[0].exp()  # labels 1 and 0, of 0.3 and 0.1
+    expected = torch.tensor([0.1, 0.3], dtype=torch.float64) / 0.4 @ means.label_weight[1]
+    expected = expected + (share[rows, None] * inputs[node[0][rows]]).sum(0) / 0.4 @ means.weight[1]
+    alone = Neighbourhood(node, path, neighbourhood.log_probability, neighbourhood.mask & (path == 1))
+    torch.testing.assert_close(means(inputs, node, path, alone, known)[0], torch.nn.functional.elu(expected))
+
+
+@pytest.mark.parametrize("num_labels", [0, 2])
+def test_rows_add_up_to_the_means(given, num_labels):
+    inputs, node, path, neighbourhood = given
+    means, known = with_labels(num_labels, node)
+    own = None if known is None else known[0]
+    values, share = means.values(inputs, node[0], path[0], own), neighbourhood.log_probability[0].exp()
     total = torch.zeros_like(share)
     for kind in range(3):
         total[path[0] == kind] = share[path[0] == kind].sum()
     expected = torch.nn.functional.elu((values * (share / total)[:, None]).sum(0))
-    torch.testing.assert_close(means(inputs, node, path, neighbourhood)[0], expected)
+    torch.testing.assert_close(means(inputs, node, path, neighbourhood, known)[0], expected)
 
 
 def test_too_many_paths_are_refused():

@@ -33,10 +33,15 @@ def relabelled(model, node):
 
 @pytest.mark.parametrize("multi_label", [False, True])
 @pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("path_mean_size", [0, 4])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_label_never_reaches_its_own_node(seed, training, multi_label):
+def test_a_label_never_reaches_its_own_node(seed, training, multi_label, path_mean_size):
     dataset = tangled(seed, multi_label)
-    model = classifier(dataset, seed=seed, **LABELS, label_dropout=0.2 if training else 0.0).train(training)
+    settings = {**LABELS, "num_steps": 2 if path_mean_size else 3, "path_mean_size": path_mean_size}
+    model = classifier(dataset, seed=seed, **settings, label_dropout=0.2 if training else 0.0).train(training)
+    if path_mean_size:  # labels at the end of paths count from the start, and those that attention sees do not
+        torch.nn.init.normal_(model.encoder.means.label_weight)
+        torch.nn.init.zeros_(model.encoder.labels.embeddings.weight)
     nodes, draw = torch.arange(12), torch.tensor(1)
 
     def logits():
@@ -124,11 +129,18 @@ def test_links_have_no_labels():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"skip_connection": True}, {"output_norm": True}, {"skip_connection": True, "output_norm": True}]
+    "settings",
+    [
+        {"skip_connection": True},
+        {"output_norm": True},
+        {"skip_connection": True, "output_norm": True},
+        {"path_mean_size": 4, "learning_rate": 0.05},
+    ],
 )
 def test_explanations_are_of_what_is_predicted(settings):
-    dataset = camps()
-    run = gatas.fit(classifier(dataset, seed=0, **{**SMALL, **settings, **LABELS}), dataset, seed=0, device="cpu", epochs=2)
+    dataset, training = camps(), {"learning_rate": settings.pop("learning_rate", 0.005), "epochs": 2}
+    model = classifier(dataset, seed=0, **{**SMALL, **settings, **LABELS})
+    run = gatas.fit(model, dataset, seed=0, device="cpu", **training)
     found = run.predictor.explain(3, mode="all")
     probability = gatas.Predictor(run.predictor.model, dataset, mode="all").predict([3]).probabilities[0]
     assert isinstance(found.answer, Answer)

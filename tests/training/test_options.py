@@ -21,7 +21,7 @@ AGREE: dict[str, Any] = {"consistency": 1.0, "consistency_nodes": 5}
 NODES: list[dict[str, Any]] = [
     {"num_steps": 1}, {"sample_size": 3}, {"transition_kind": "count"}, {"max_candidates": 2}, {"max_degree": 4},
     {"layer_norm": True}, {"hidden_size": 4}, {"node_embedding_size": 0}, {"node_embedding_scale": 2.0},
-    {"node_embedding_start": "structure"},
+    {"node_embedding_start": "structure"}, {"hide_own_embedding": True},
     {"relation_embedding_size": 3}, {"neighbour_size": 4}, {"head_size": 3}, {"num_heads": 1}, {"input_noise": 0.5},
     {"dropout": 0.5}, {"path_attention": "mlp"}, {"path_attention": "none"}, {"hidden_sizes": (4,)}, {"late_decay": True},
     {"skip_connection": True}, {"output_norm": True}, {"output_dropout": 0.5}, {"path_mean_size": 4}, {"label_inputs": True},
