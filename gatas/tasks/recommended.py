@@ -13,6 +13,7 @@ import numpy as np
 
 from gatas.datasets import Dataset, NodeTargets, NumberTargets
 from gatas.nn.path_means import MOST_PATHS
+from gatas.tasks.feature_value import measure_features
 from gatas.tasks.walk_limits import WalkLimits
 from gatas.transitions.paths import num_paths
 
@@ -21,6 +22,11 @@ FEW_LABELS = 0.2
 MANY_FEATURES = 16
 """Some of so many features may be masked: others say much the same."""
 PATH_MEAN_SIZE = 64
+EMBEDDED: dict[str, Any] = {
+    "model__node_embedding_size": 64, "model__hide_own_embedding": True, "model__label_inputs": True,
+    "model__label_dropout": 0.3,
+}  # fmt: skip
+"""Where features do not tell nodes apart: neighbours are told apart by themselves, and by their labels."""
 AGREE: dict[str, Any] = {"training__consistency": 1.5, "training__consistency_draws": 2, "training__consistency_nodes": 300}
 
 
@@ -85,6 +91,8 @@ def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> 
         found = found.because("labels spread over the graph, as far as that helps", model__label_spreading=True)
     if not dataset.nodes.num_features:
         found = found.because("nodes have no features", training__monitor="metric")
+    if share >= FEW_LABELS and _has_one_class_each(dataset):
+        found = _by_features(found, dataset)
     if dataset.nodes.num_features >= MANY_FEATURES:
         reason = f"there are {dataset.nodes.num_features:,} features"
         found = found.because(reason, model__input_noise=0.8 if share < FEW_LABELS else 0.5)
@@ -114,6 +122,18 @@ def _has_one_class_each(dataset: Dataset) -> bool:
     """Whether nodes have one class each, in one graph."""
     targets = dataset.targets
     return isinstance(targets, NodeTargets) and not targets.multi_label and dataset.nodes.graph_id is None
+
+
+def _by_features(found: Recommended, dataset: Dataset) -> Recommended:
+    """Learn embeddings, and look at labels of neighbours, where features say little beside these."""
+    measured = measure_features(dataset)
+    if measured is None or not measured.features_say_little:
+        return found
+    reason = (
+        f"labels of neighbours alone give {100 * measured.by_labels:.0f} % of the classes, features alone "
+        f"{100 * measured.by_features:.0f} %"
+    )
+    return found.because(reason if dataset.nodes.num_features else "nodes have no features", **EMBEDDED)
 
 
 def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Literal["auto"]) -> Recommended:

@@ -36,7 +36,7 @@ def test_each_path_has_a_layer_over_the_mean_of_what_it_leads_to(given):
 def with_labels(num_labels, node):
     """Return means that count labels, and (B, S, labels) of 0 and 1."""
     means = PathMeans(3, 3, 4, num_labels).double()
-    if not num_labels:
+    if means.label_weight is None:
         return means, None
     torch.nn.init.normal_(means.label_weight)
     return means, torch.nn.functional.one_hot(node % num_labels, num_labels).double()

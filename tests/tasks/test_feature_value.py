@@ -1,0 +1,80 @@
+"""How much features say: measured by a linear classifier, beside labels spread over the graph."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from gatas.datasets import Dataset
+from gatas.graph import Graph
+from gatas.tasks.feature_value import Accuracies, measure_features
+from gatas.tasks.recommended import recommended
+
+
+def friends(say: float, *, agree: bool = True, features: int = 4, num_nodes: int = 300):
+    """Nodes of three classes whose friends are of the same class, or anyone; one feature says the class that clearly."""
+    generator = np.random.default_rng(0)
+    labels = np.arange(num_nodes) % 3
+    others = [generator.choice(np.flatnonzero(labels == own) if agree else num_nodes, 3) for own in labels]
+    graph = Graph.from_edges(np.repeat(np.arange(num_nodes), 3), np.concatenate(others), num_nodes=num_nodes, undirected=True)
+    values = generator.normal(size=(num_nodes, features)).astype(np.float32)
+    if features:
+        values[:, : min(3, features)] += say * np.eye(3, dtype=np.float32)[labels][:, : min(3, features)]
+    order = generator.permutation(num_nodes)
+    splits = {"train": order[:150], "valid": order[150:250], "test": order[250:]}
+    given = values if features else None
+    return Dataset.for_nodes(graph, labels, splits, class_names=("a", "b", "c"), features=given, name="friends")
+
+
+def measured(dataset: Dataset) -> Accuracies:
+    found = measure_features(dataset)
+    assert found is not None
+    return found
+
+
+def test_features_and_labels_are_measured_by_themselves():
+    found = measured(friends(say=6.0))
+    assert found.by_features > 0.95 and found.by_labels > 0.95 and found.most_frequent < 0.45
+    found = measured(friends(say=0.0, agree=False))
+    assert found.by_features < 0.5 and found.by_labels < 0.55
+
+
+def test_many_columns_are_mixed_into_fewer_and_sparse_ones_are_read_as_they_are():
+    dense = friends(say=6.0, features=700)
+    assert measured(dense).by_features > 0.8
+    table = Dataset.for_nodes(
+        dense.graph, dense.targets.labels, dict(dense.splits), class_names=dense.names,
+        features=sparse.csr_array(dense.features), name="sparse",
+    )  # fmt: skip
+    assert measured(table) == measured(dense)
+
+
+def test_labels_of_test_nodes_are_not_looked_at():
+    dataset = friends(say=1.0)
+    labels = np.array(dataset.targets.labels)
+    labels[dataset.splits["test"]] = 0
+    other = Dataset.for_nodes(
+        dataset.graph, labels, dict(dataset.splits), class_names=dataset.names, features=dataset.features, name="other"
+    )
+    assert measured(other) == measured(dataset)
+
+
+@pytest.mark.parametrize(
+    ("found", "little"),
+    [
+        (Accuracies(0.21, 0.22, 0.68), True),  # packages: their size says nothing, what they depend on much
+        (Accuracies(0.25, 0.86, 0.91), False),
+        (Accuracies(0.25, 0.28, 0.24), False),  # neighbours disagree: nothing to learn from them
+        (Accuracies(0.30, 0.40, 0.50), False),
+    ],
+)
+def test_features_say_little_only_beside_labels_that_say_much(found, little):
+    assert found.features_say_little is little
+
+
+@pytest.mark.parametrize(("features", "reason"), [(4, "labels of neighbours alone give"), (0, "nodes have no features")])
+def test_neighbours_are_then_told_apart_by_themselves_and_by_their_labels(features, reason):
+    found = recommended(friends(say=0.0, features=features))
+    chosen = {choice.setting: choice for choice in found.choices}
+    assert chosen["model.label_inputs"].value and chosen["model.hide_own_embedding"].value
+    assert chosen["model.node_embedding_size"].value > 0 and reason in chosen["model.label_inputs"].reason
+    assert "model.label_inputs" not in recommended(friends(say=6.0)).settings
