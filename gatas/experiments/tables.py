@@ -15,8 +15,8 @@ ABLATION_ROWS = {
 class Cell:
     """One number of a table. `paper` and `spread` are in the units shown: percent, or as they are.
 
-    The paper's means are over 100 runs of Cora, Citeseer and Pubmed and 10 of PPI (§4.3). Of its ablations, which have "the same
-    settings", the same is assumed. GAT's figures, which it quotes, are over 100 runs. Of links it gives neither runs nor spread.
+    The paper's means are over 100 runs of Cora, Citeseer and Pubmed and 10 of PPI. Of its ablations, which have "the same
+    settings", the same is assumed. GAT's, which it quotes, are over 100 runs. Of links it gives neither runs nor spread.
     """
 
     row: str

@@ -105,8 +105,13 @@ def test_cells_that_were_not_run_say_so(tmp_path):
 
 @pytest.mark.parametrize(
     ("mean", "said"),
-    [(90.9, "within 2 standard errors"), (89.1, "within 2 standard errors"), (91.5, "+3.0 standard errors"), (87.5, "-5.0 standard errors")],
-)  # fmt: skip
+    [
+        (90.9, "within 2 standard errors"),
+        (89.1, "within 2 standard errors"),
+        (91.5, "+3.0 standard errors"),
+        (87.5, "-5.0 standard errors"),
+    ],
+)
 def test_a_verdict_counts_standard_errors_of_the_difference(mean, said):
     #   ours: 1.2 over 9 seeds, the paper's: 3 over 100 runs, so √(0.16 + 0.09) = 0.5
     cell = Cell("ours", "Digits", "digits", "test.accuracy", 90.0, 3.0, seeds=100)
