@@ -93,9 +93,9 @@ def render(table: PaperTable, folder: Path) -> str:
     return rendered(table, {name: read_result(path) for name, path in paths.items() if path.exists()})
 
 
-def rendered(table: PaperTable, found: Mapping[str, ResultRecord]) -> str:
-    """The table in Markdown, from results by recipe."""
-    columns = ["", "data", "paper", "ours", "seeds", "difference ± its standard error", "verdict"]
+def rendered(table: PaperTable, found: Mapping[str, ResultRecord], theirs: str = "paper") -> str:
+    """The table in Markdown, from results by recipe; `theirs` is what stands above the figures that ours are beside."""
+    columns = ["", "data", theirs, "ours", "seeds", "difference ± its standard error", "verdict"]
     lines = [f"### {table.title}", "", f"|{' |'.join(f' {name}'.rstrip() for name in columns)} |", "|---" * len(columns) + "|"]
     for cell in table.cells:
         numbers = found[cell.recipe].values(cell.metric) if cell.recipe in found else []
@@ -106,8 +106,8 @@ def rendered(table: PaperTable, found: Mapping[str, ResultRecord]) -> str:
 def _ours(cell: Cell, numbers: list[float]) -> str:
     if not numbers:
         return "not run yet | 0 | – | –"
-    scale = 100 if cell.percent else 1
-    mean, deviation = scale * statistics.fmean(numbers), scale * spread(numbers)
+    shares = [100 * number for number in numbers] if cell.percent else numbers
+    mean, deviation = statistics.fmean(shares), spread(shares)
     difference, said = compared(cell, mean, deviation, len(numbers))
     return f"{shown(cell, mean, deviation)} | {len(numbers)} | {difference} | {said}"
 
@@ -123,18 +123,18 @@ def shown(cell: Cell, mean: float | None, deviation: float | None) -> str:
 def compared(cell: Cell, mean: float, deviation: float, seeds: int) -> tuple[str, str]:
     """The difference from the paper with its standard error, and how many of these it is (Welch's t).
 
-    Where the paper gives no deviation, the error is that of our mean alone, and the verdict says so.
+    Where the paper gives no deviation, or no number of runs, the error is that of our mean alone, and the verdict says so.
     """
     if cell.paper is None:
         return "–", "–"
     difference, digits = mean - cell.paper, 2 if cell.percent else 4
     if seeds < 2:
         return f"{difference:+.{digits}f}", "one run"
-    theirs = cell.spread**2 / cell.seeds if cell.spread else 0.0
+    theirs = cell.spread**2 / cell.seeds if cell.spread and cell.seeds else 0.0
     error = math.sqrt(deviation**2 / seeds + theirs)
     if not error:
         return f"{difference:+.{digits}f}", "no deviation"
-    said = within(difference / error) + ("" if cell.spread else ", of ours alone")
+    said = within(difference / error) + ("" if theirs else ", of ours alone")
     return f"{difference:+.{digits}f} ± {error:.{digits}f}", said
 
 
