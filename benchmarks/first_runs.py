@@ -2,8 +2,7 @@
 
     python -m benchmarks.first_runs
 
-Each is the command in the table, seed 0, in a process of its own, on the CPU and into a folder that is then removed. Processor
-seconds are of all threads, from start to end, imports among them: they say on a machine that others use too what it takes.
+Each is the command in the table, seed 0, in a process of its own, on the CPU and into a folder that is then removed.
 """
 
 import json
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Report
-from benchmarks.startup import cpu_seconds
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "bibliography"
 RUNS = {
@@ -26,9 +24,9 @@ RUNS = {
 """What is trained, and what it is measured by."""
 
 
-def trained(name: str, folder: Path) -> tuple[dict[str, Any], float]:
-    """The metrics of a training by the command line, and the processor seconds of its process."""
-    before, given = cpu_seconds(), str(EXAMPLES / Path(name).name) if name.endswith(".yaml") else name
+def trained(name: str, folder: Path) -> dict[str, Any]:
+    """The metrics of a training by the command line."""
+    given = str(EXAMPLES / Path(name).name) if name.endswith(".yaml") else name
     command = [
         sys.executable,
         "-m",
@@ -44,7 +42,8 @@ def trained(name: str, folder: Path) -> tuple[dict[str, Any], float]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"gatas train {name} ended with code {done.returncode}:\n{done.stderr}")
-    return json.loads(done.stdout)["metrics"], cpu_seconds() - before
+    metrics: dict[str, Any] = json.loads(done.stdout)["metrics"]
+    return metrics
 
 
 def main() -> None:
@@ -52,10 +51,10 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for name, metric in RUNS.items():
-            metrics, seconds = trained(name, Path(scratch))
+            metrics = trained(name, Path(scratch))
             measured = [f"{metrics[split][metric]['mean']:.4f}" if split in metrics else "–" for split in ("valid", "test")]
-            rows.append((f"`gatas train {name}`", metric, *measured, f"{seconds:.1f}"))
-    report.table(("command", "metric", "validation", "test", "processor seconds"), rows)
+            rows.append((f"`gatas train {name}`", metric, *measured))
+    report.table(("command", "metric", "validation", "test"), rows)
     report.add("Seed 0, one run each; the ROC-AUC is the mean over link types.")
     report.write()
 

@@ -89,8 +89,8 @@ def of_text(text: str) -> Numbers:
 
 
 def of_result(record: ResultRecord) -> Numbers:
-    """Of every metric each seed's, and the mean with its deviation; the same of depth and seconds; what sessions took."""
-    found = Numbers(list(leaves([session.model_dump() for session in record.sessions])))
+    """Of every metric each seed's, and the mean with its deviation; the same of depth and seconds; sessions and curves."""
+    found = Numbers([*leaves([session.model_dump() for session in record.sessions]), *leaves(record.curves)])
     by_name: dict[str, list[float]] = {}
     for run in record.runs:
         for name, value in named(run.model_dump(exclude={"seed"})):

@@ -138,7 +138,9 @@ def test_wrong_names_are_answered_with_the_known_ones():
         recipes_of("table3", ["corra"])
     with pytest.raises(ConfigError, match="Did you mean citeseer"):
         recipe("citeseeer")
-    assert recipes_of("table3", ["ppi"]) == ["ppi-base", "ppi-without_transitions", "ppi-without_paths", "ppi-500"]
+    assert recipes_of("table3", ["ppi"]) == [
+        "ppi-base", "ppi-without_transitions", "ppi-without_prior", "ppi-uniform_steps", "ppi-without_paths", "ppi-500"
+    ]  # fmt: skip
 
 
 def test_a_table_goes_between_its_marks(tmp_path):
@@ -150,8 +152,9 @@ def test_a_table_goes_between_its_marks(tmp_path):
         update_readme(readme, "other", "new")
 
 
-def test_the_reference_recipe_has_the_departures_that_change_numbers():
+def test_the_reference_recipe_has_the_five_departures_that_it_says():
     paper, reference = recipe("cora"), recipe("cora-reference")
+    assert reference == paper.with_settings(recipes.REFERENCE) and len(recipes.REFERENCE) == 5
     assert reference.model.transition_kind == "count" and reference.model.late_decay and reference.model.l2_on_depth
     assert reference.model.positions_from_neighbour and reference.model.path_score_dropout
     assert not paper.model.late_decay and paper.model.transition_kind == "walk"
