@@ -8,35 +8,17 @@ limits, and what commands print. Nor is what a passage reckons from numbers that
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
-UNITS = (
-    "%",
-    "×",
-    "s",
-    "ms",
-    "µs",
-    "ns",
-    "seconds",
-    "minutes",
-    "hours",
-    "KiB",
-    "MiB",
-    "GiB",
-    "TiB",
-    "KB",
-    "MB",
-    "GB",
-    "TB",
-    "points",
-)
+TIMES = ("s", "ms", "µs", "ns", "seconds", "minutes", "hours")
+SIZES = ("KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB")
+UNITS = ("%", "points", "×", *TIMES, *SIZES)
 NUMBER = r"(?<![\w.·^/=⁻])[-+−]?\d[\d,]*(?:\.\d+)?(?![\d⁰¹²³⁴⁵⁶⁷⁸⁹·]|\.\d| · 10)"
 UNIT = rf"(?:{'|'.join(map(re.escape, UNITS))})(?!\w| \d)"
 PAIR = re.compile(rf"({NUMBER}) ± ({NUMBER})(?: ({UNIT}))?")
 LISTED = re.compile(rf"({NUMBER}(?:(?:,| to| and| or| /) {NUMBER})*)[ \u00a0]?({UNIT})")
-DECIMAL = re.compile(r"(?<![\w.·^/=⁻])[-+−]?\d[\d,]*\.\d+(?![\d⁰¹²³⁴⁵⁶⁷⁸⁹·]|\.\d| · 10)")
-PLAIN = re.compile(rf"\*{{0,2}}({NUMBER}(?:(?:,| to| /) {NUMBER})*)\*{{0,2}}")
-HEAD_UNIT = re.compile(rf"(?<!\w)({UNIT})")
+PLAIN = re.compile(rf"{NUMBER}(?: ± {NUMBER})?(?:(?:,| to| /)? \(?{NUMBER}\)?)*")
+HEAD_UNIT = re.compile(rf"(?<!\w)(?<!\d )({UNIT})")
 NOT_FIGURES = re.compile(
     r"§[\d.]+|\b95 % intervals?|\(95 %\)|(?i:\b(?:python|torch|triton|numba|pyg|duckdb|pyarrow|dgl|tensorflow)) (?:≥ )?\d[\d.]*"
 )
@@ -117,40 +99,33 @@ def figures_in(passage: Passage) -> list[Figure]:
     """The figures of a passage; none where it reckons."""
     if RECKONED in passage.text:
         return []
+    return [found for found in numbers_in(passage) if found.unit or found.spread or found.digits]
+
+
+def numbers_in(passage: Passage) -> list[Figure]:
+    """All numbers of a passage that are not in code, each with its unit or that of its column."""
     bare = re.sub(r"`[^`]*`", lambda code: re.sub(r"\S", "`", code[0]), passage.text)
-    bare = NOT_FIGURES.sub(" ", LINK.sub("]", bare))
-    units = _head_units(bare)
-    return [
-        found
-        for line, text in enumerate(bare.split("\n"), passage.line)
-        for found in (*_of_line(text, line), *_below(text, units, line))
-    ]
+    bare = NOT_FIGURES.sub(" ", LINK.sub("]", bare)).replace("**", "")
+    units, found = _head_units(bare), list[Figure]()
+    for line, text in enumerate(bare.split("\n"), passage.line):
+        cells = text.strip().strip("|").split("|") if text.lstrip().startswith("|") else [text]
+        for cell, unit in zip_longest(cells, units[: len(cells)], fillvalue=""):
+            found += _of_cell(cell, unit if PLAIN.fullmatch(cell.strip()) else "", line)
+    return found
 
 
-def _of_line(text: str, line: int) -> list[Figure]:
-    found = [figure(mean, unit or "", line, figure(spread)) for mean, spread, unit in PAIR.findall(text)]
+def _of_cell(text: str, column: str, line: int) -> list[Figure]:
+    """Numbers with a deviation, then those with a unit of their own, then others, which have the column's."""
+    found = [figure(mean, unit or column, line, figure(spread)) for mean, spread, unit in PAIR.findall(text)]
     text = PAIR.sub(" ", text)
     for numbers, unit in LISTED.findall(text):
         found += [figure(number, unit, line) for number in re.findall(NUMBER, numbers)]
-    return found + [figure(number, line=line) for number in DECIMAL.findall(LISTED.sub(" ", text))]
+    return found + [figure(number, column, line) for number in re.findall(NUMBER, LISTED.sub(" ", text))]
 
 
 def _head_units(text: str) -> list[str]:
     """Of a table the unit of each column, or nothing."""
-    rows = text.split("\n")
-    for head, rule in pairwise(rows):
+    for head, rule in pairwise(text.split("\n")):
         if re.fullmatch(r"\|[-:| ]+\|", rule.strip()):
             return [(HEAD_UNIT.findall(cell) or [""])[-1] for cell in head.strip().strip("|").split("|")]
     return []
-
-
-def _below(text: str, units: list[str], line: int) -> list[Figure]:
-    """Numbers without a point that are figures for the unit of their column."""
-    if not any(units) or not text.lstrip().startswith("|"):
-        return []
-    found = []
-    for cell, unit in zip(text.strip().strip("|").split("|"), units, strict=False):
-        whole = PLAIN.fullmatch(cell.strip()) if unit else None
-        if whole:
-            found += [figure(number, unit, line) for number in re.findall(NUMBER, whole[1]) if "." not in number]
-    return found

@@ -76,7 +76,7 @@ def _gatne(data: str, column: str) -> tuple[Cell, ...]:
 
 RUNS = "The paper's means are over 100 runs, of PPI over 10."
 ASSUMED = "The paper does not say over how many runs its ablations are; 100 are assumed, of PPI 10, as for its Table 1."
-READINGS = "The first row w/o trans is what the paper says; the others leave P out of the attention alone."
+READINGS = "The first row w/o trans is what the paper says; in the others neighbours are drawn otherwise. Neither attends to P."
 ALONE = "The paper gives no deviation and no number of runs here: the standard error is that of our mean alone, so too small."
 QUOTED = "GAT's means are over 100 runs. The paper has SGAT's best run alone: there the standard error is that of our mean."
 ONE_GRAPH = "On PPI features are standardised and a batch is of one graph, which neither the paper nor its code does."
