@@ -28,7 +28,7 @@ class NeighbourSampler(nn.Module):
     On a GPU all of it stays there: a stored table is copied at the first call, the counter is the device's, and a captured
     CUDA graph draws anew at every replay. The host is waited for with targets that are not on the device, with `OnDemand`,
     which makes rows on the CPU, and by `all`, which needs the length of the longest row. Under torch.func.vmap every model
-    draws what it draws alone.
+    draws what it draws alone, for the same q.
 
     Args:
         transitions: Where candidates come from: a `Transitions` table, or `OnDemand`, which makes rows for each batch.
