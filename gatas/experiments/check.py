@@ -46,12 +46,23 @@ def check(root: Path, results: Path | None = None) -> Checked:
     found = read_results(results)
     every = [*found.recipes.values(), *found.peers]
     checked = Checked(num_results=len(every), problems=list(found.problems), notes=outdated(every))
-    checked.problems += check_commits(every, root)
+    checked.problems += [*check_commits(every, root), *check_reports(root)]
     read = cache(read_source)
     for page in pages:
         check_tables(page, results, found, checked)
         check_figures(page, root, checked, read)
     return checked
+
+
+def check_reports(root: Path) -> list[str]:
+    """Reports of benchmarks name the command that made them."""
+    problems = []
+    for path in sorted((root / "benchmarks").glob("*.md")):
+        try:
+            read_source(path)
+        except GatasError as error:
+            problems.append(str(error))
+    return problems
 
 
 def check_tables(page: Path, results: Path, found: Results, checked: Checked) -> None:

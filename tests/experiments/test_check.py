@@ -179,6 +179,12 @@ def test_a_result_without_a_commit_or_of_a_foreign_one_is_named(copy):
     assert problem.endswith("a session names no commit.")
 
 
+def test_a_report_of_a_benchmark_names_its_command(copy):
+    (copy / "benchmarks").mkdir()
+    (copy / "benchmarks" / "2026-01-01-run.md").write_text("It took 3 s.\n")
+    assert check(copy).problems == [f"{copy / 'benchmarks' / '2026-01-01-run.md'} names no command that made it."]
+
+
 def test_outside_of_a_checkout_it_says_where_to_be(tmp_path):
     with pytest.raises(ConfigError, match=r"README\.md is not there"):
         check(tmp_path)
