@@ -1,4 +1,4 @@
-"""`gatas reproduce`: the paper's tables, run and rendered."""
+"""`gatas reproduce`: the paper's tables, run and rendered; and pages compared with the files that their figures are from."""
 
 from pathlib import Path
 
@@ -8,7 +8,9 @@ from gatas.cli.output import stderr, stdout
 
 
 def reproduce(
-    table: str = typer.Argument(help="table1, table2, table2-gatne, table3, or default: recipes of our own."),
+    table: str = typer.Argument(
+        help="table1, table2, table2-gatne, table3, or default: recipes of our own; or check, of README and docs."
+    ),
     seeds: int = typer.Option(
         None, "--seeds", min=1, help="Seeds for each cell, from 0 on; by default as many as the table asks."
     ),
@@ -24,6 +26,8 @@ def reproduce(
     from gatas.experiments.extra import check_extra
 
     check_extra("reproduce")
+    if table == "check":
+        return check_record(out)
     from gatas.experiments.paper import recipes_of, render, update_readme
     from gatas.experiments.paper import reproduce as run
     from gatas.experiments.tables import TABLES
@@ -36,3 +40,13 @@ def reproduce(
     if readme is not None:
         update_readme(readme, table, text)
     stdout.print(text, soft_wrap=True)
+
+
+def check_record(results: Path) -> None:
+    """Compare every figure of README and docs with its file, and every result with its recipe; exit with 1 if any is off."""
+    from gatas.experiments.check import check
+
+    checked = check(Path(), results)
+    stdout.print(str(checked), soft_wrap=True, markup=False, highlight=False)
+    if checked.problems:
+        raise typer.Exit(1)

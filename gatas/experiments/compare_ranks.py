@@ -10,6 +10,7 @@ from scipy import stats
 from gatas.datasets import Dataset
 from gatas.experiments.compare_table import CUT, views
 from gatas.experiments.contenders import OURS
+from gatas.experiments.paired import BOLD, clear_best, difference
 from gatas.experiments.results import ResultRecord, spread
 
 NOTE = (
@@ -25,7 +26,7 @@ class Measured:
     """Test metrics in percent, the mean over seeds: by (graph, split's name) and model."""
 
     splits: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
-    cut: bool = False
+    cut: set[tuple[str, str]] = field(default_factory=set)  # (graph, model) that a limit has ended
 
     def add(self, graph: str, dataset: Dataset, found: Mapping[str, ResultRecord]) -> None:
         """Take what was found on one split of a graph; models without any result are left out."""
@@ -33,7 +34,7 @@ class Measured:
         (view,) = views(dataset.name, dataset.task, split)
         own = {model: one.values(view.metrics[0]) for model, one in found.items() if one.runs}
         self.splits[graph, dataset.name] = {model: 100 * statistics.fmean(values) for model, values in own.items()}
-        self.cut = self.cut or any(run.cut for one in found.values() for run in one.runs)
+        self.cut |= {(graph, model) for model, one in found.items() if any(run.cut for run in one.runs)}
 
     @property
     def graphs(self) -> list[str]:
@@ -48,6 +49,10 @@ class Measured:
         own = [found.get(model) for (one, _), found in self.splits.items() if one == graph]
         known = [value for value in own if value is not None]
         return known if len(known) == len(own) else []
+
+    def by_split(self, model: str) -> dict[tuple[str, str], float]:
+        """A model's metric by graph and split."""
+        return {split: found[model] for split, found in self.splits.items() if model in found}
 
 
 def ranks(measured: Measured) -> dict[str, list[float]]:
@@ -72,27 +77,29 @@ def behind_best(measured: Measured, model: str) -> float:
 
 
 def paired(measured: Measured, model: str) -> str:
-    """The mean difference to ours over the splits that both have, with its 95 % interval (Student's t)."""
-    both = [own[model] - own[OURS] for own in measured.splits.values() if model in own and OURS in own]
-    if model == OURS or len(both) < 2:
-        return "–"
-    mean, half = statistics.fmean(both), stats.t.ppf(0.975, len(both) - 1) * spread(both) / math.sqrt(len(both))
-    return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
+    """The mean difference to ours over the splits that both have, with its 95 % interval."""
+    return "–" if model == OURS else difference(measured.by_split(model), measured.by_split(OURS))
 
 
 def over_graphs(measured: Measured) -> str:
-    """The table in Markdown, models in the order of their mean rank; the best of a graph is bold."""
+    """The table in Markdown, models in the order of their mean rank; what is clearly the best of a graph is bold."""
     graphs, by_model = measured.graphs, ranks(measured)
     means = {
         (graph, model): statistics.fmean(own)
         for graph in graphs for model in measured.models if (own := measured.of_graph(graph, model))
     }  # fmt: skip
-    best = {graph: max((mean for (one, _), mean in means.items() if one == graph), default=math.inf) for graph in graphs}
+    best = {
+        graph: clear_best(
+            {model: dict(enumerate(measured.of_graph(graph, model))) for model in measured.models},
+            {model for of, model in measured.cut if of == graph},
+        )
+        for graph in graphs
+    }
 
     def cell(graph: str, model: str) -> str:
         own = measured.of_graph(graph, model)
         text = f"{means[graph, model]:.2f} ± {spread(own):.2f}" if own else "–"
-        return f"**{text}**" if own and means[graph, model] == best[graph] else text
+        return f"**{text}**" if model == best[graph] else text
 
     def row(model: str) -> str:
         own = by_model[model]
@@ -103,5 +110,5 @@ def over_graphs(measured: Measured) -> str:
     ordered = sorted(measured.models, key=lambda model: statistics.fmean(by_model[model] or [math.inf]))
     columns = ["mean rank", "behind the best", f"against {OURS} (95 %)", *graphs]
     head = [" | ".join(["| model", *columns]) + " |", "|---" * (len(columns) + 1) + "|"]
-    said = [NOTE, *([CUT] if measured.cut else [])]
+    said = [NOTE, BOLD, *([CUT] if measured.cut else [])]
     return "\n".join(["### All graphs", "", *head, *map(row, ordered), "", *said, ""])

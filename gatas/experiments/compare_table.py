@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import stats
-
 from gatas.experiments.contenders import LINKS, OURS
+from gatas.experiments.paired import BOLD, clear_best, difference
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, spread
 from gatas.tasks.link_task import GATNE_TYPES
 
@@ -97,32 +96,35 @@ def rendered(view: ComparisonTable, found: Mapping[str, ResultRecord], note: str
 
 
 def side_by_side(columns: Mapping[str, Mapping[str, ResultRecord]], metrics: Mapping[str, str]) -> str:
-    """Models by data sets in Markdown, from results by column and model; the best of a column is bold."""
+    """Models by data sets in Markdown, from results by column and model; what is clearly the best of a column is bold."""
     measured = {
-        column: {own_name(model, one): list(scores(one, metrics[column]).values()) for model, one in found.items() if one.runs}
+        column: {own_name(model, one): scores(one, metrics[column]) for model, one in found.items() if one.runs}
         for column, found in columns.items()
     }
-    best = {column: max(map(statistics.fmean, own.values()), default=math.inf) for column, own in measured.items()}
     cut = {
         (column, own_name(model, one)) for column, found in columns.items() for model, one in found.items()
         if any(run.cut for run in one.runs)
     }  # fmt: skip
+    best = {column: clear_best(own, {model for of, model in cut if of == column}) for column, own in measured.items()}
     counts = sorted({len(values) for own in measured.values() for values in own.values()})
 
     def cell(column: str, model: str) -> str:
         if model not in measured[column]:
             return "–"
-        mean = statistics.fmean(measured[column][model])
-        text = f"{mean:.2f} ± {spread(measured[column][model]):.2f}"
-        return (f"**{text}**" if mean == best[column] else text) + (" †" if (column, model) in cut else "")
+        values = list(measured[column][model].values())
+        text = f"{statistics.fmean(values):.2f} ± {spread(values):.2f}"
+        return (f"**{text}**" if model == best[column] else text) + (" †" if (column, model) in cut else "")
+
+    def mean(own: Mapping[str, Mapping[int, float]], model: str) -> float:
+        return statistics.fmean(own[model].values()) if model in own else -math.inf
 
     models = list(dict.fromkeys(model for own in measured.values() for model in own))
-    models.sort(key=lambda model: [-statistics.fmean(own.get(model, [-math.inf])) for own in measured.values()])
+    models.sort(key=lambda model: [-mean(own, model) for own in measured.values()])
     rows = [" | ".join([f"| {model}", *(cell(column, model) for column in measured)]) + " |" for model in models]
     head = " | ".join(["| model", *measured]) + " |", "|---" * (len(measured) + 1) + "|"
     said = f"Mean ± standard deviation over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds, in percent."
     marked = ["† Some seeds, or all, were stopped by a limit of time or epochs."] if cut else []
-    return "\n".join([*head, *rows, "", said, *marked, ""])
+    return "\n".join([*head, *rows, "", said, BOLD, *marked, ""])
 
 
 def own_name(model: str, result: ResultRecord) -> str:
@@ -195,15 +197,6 @@ def seeds_of(runs: Sequence[SeedRun]) -> str:
     if not cut:
         return str(len(runs))
     return f"{len(runs)}, {'all' if len(cut) == len(runs) else len(cut)} cut at {' or '.join(dict.fromkeys(cut))}"
-
-
-def difference(own: dict[int, float], ours: dict[int, float]) -> str:
-    """The mean difference over the seeds that both have, with its 95 % interval (Student's t)."""
-    both = [own[seed] - ours[seed] for seed in own if seed in ours]
-    if len(both) < 2:
-        return "–"
-    mean, half = statistics.fmean(both), stats.t.ppf(0.975, len(both) - 1) * spread(both) / math.sqrt(len(both))
-    return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
 
 
 def readable(count: int) -> str:

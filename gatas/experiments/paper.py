@@ -1,5 +1,6 @@
 """`reproduce`: run what stands behind a table's cells, resume where it stopped, and render the table."""
 
+import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -92,9 +93,10 @@ def render(table: PaperTable, folder: Path) -> str:
     return rendered(table, {name: read_result(path) for name, path in paths.items() if path.exists()})
 
 
-def rendered(table: PaperTable, found: Mapping[str, ResultRecord]) -> str:
-    """The table in Markdown, from results by recipe."""
-    lines = [f"### {table.title}", "", "| | data | paper | ours | seeds | verdict |", "|---|---|---|---|---|---|"]
+def rendered(table: PaperTable, found: Mapping[str, ResultRecord], theirs: str = "paper") -> str:
+    """The table in Markdown, from results by recipe; `theirs` is what stands above the figures that ours are beside."""
+    columns = ["", "data", theirs, "ours", "seeds", "difference ± its standard error", "verdict"]
+    lines = [f"### {table.title}", "", f"|{' |'.join(f' {name}'.rstrip() for name in columns)} |", "|---" * len(columns) + "|"]
     for cell in table.cells:
         numbers = found[cell.recipe].values(cell.metric) if cell.recipe in found else []
         lines.append(f"| {cell.row} | {cell.column} | {shown(cell, cell.paper, cell.spread)} | {_ours(cell, numbers)} |")
@@ -103,10 +105,11 @@ def rendered(table: PaperTable, found: Mapping[str, ResultRecord]) -> str:
 
 def _ours(cell: Cell, numbers: list[float]) -> str:
     if not numbers:
-        return "not run yet | 0 | –"
-    scale = 100 if cell.percent else 1
-    mean, deviation = scale * statistics.fmean(numbers), scale * spread(numbers)
-    return f"{shown(cell, mean, deviation)} | {len(numbers)} | {verdict(cell, mean, deviation)}"
+        return "not run yet | 0 | – | –"
+    shares = [100 * number for number in numbers] if cell.percent else numbers
+    mean, deviation = statistics.fmean(shares), spread(shares)
+    difference, said = compared(cell, mean, deviation, len(numbers))
+    return f"{shown(cell, mean, deviation)} | {len(numbers)} | {difference} | {said}"
 
 
 def shown(cell: Cell, mean: float | None, deviation: float | None) -> str:
@@ -117,17 +120,27 @@ def shown(cell: Cell, mean: float | None, deviation: float | None) -> str:
     return f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if deviation else "")
 
 
-def verdict(cell: Cell, mean: float, deviation: float) -> str:
-    """How far from the paper, in its standard deviations; in ours where it gives none."""
+def compared(cell: Cell, mean: float, deviation: float, seeds: int) -> tuple[str, str]:
+    """The difference from the paper with its standard error, and how many of these it is (Welch's t).
+
+    Where the paper gives no deviation, or no number of runs, the error is that of our mean alone, and the verdict says so.
+    """
     if cell.paper is None:
-        return "–"
-    unit = cell.spread or deviation
-    if not unit:
-        return "one run"
-    distance = (mean - cell.paper) / unit
-    if abs(distance) <= 1:
-        return "within one deviation"
-    return f"{abs(distance):.1f} deviations {'above' if distance > 0 else 'below'}"
+        return "–", "–"
+    difference, digits = mean - cell.paper, 2 if cell.percent else 4
+    if seeds < 2:
+        return f"{difference:+.{digits}f}", "one run"
+    theirs = cell.spread**2 / cell.seeds if cell.spread and cell.seeds else 0.0
+    error = math.sqrt(deviation**2 / seeds + theirs)
+    if not error:
+        return f"{difference:+.{digits}f}", "no deviation"
+    said = within(difference / error) + ("" if theirs else ", of ours alone")
+    return f"{difference:+.{digits}f} ± {error:.{digits}f}", said
+
+
+def within(errors: float) -> str:
+    """How many standard errors a difference is."""
+    return "within 2 standard errors" if abs(errors) <= 2 else f"{errors:+.1f} standard errors"
 
 
 def update_readme(readme: Path, name: str, text: str) -> None:

@@ -3,7 +3,7 @@
 >>> recipe("cora")                  # the paper's, S = 100
 >>> recipe("pubmed-500")            # another sample size
 >>> recipe("cora-without_paths")    # a row of Table 3
->>> recipe("cora-reference")        # with the departures of the authors' code that change numbers
+>>> recipe("cora-reference")        # with five departures of the authors' code
 >>> recipe("cora-default")          # ours
 """
 
@@ -55,12 +55,12 @@ PAPER = {
 
 REFERENCE: dict[str, Any] = {
     "model.transition_kind": "count",  # walks are counted, not weighted by what their steps divide among
-    "model.positions_from_neighbour": True,
-    "model.late_decay": True,
-    "model.path_score_dropout": True,
-    "model.l2_on_depth": True,
+    "model.positions_from_neighbour": True,  # position 1 is the step next to the neighbour
+    "model.late_decay": True,  # q̃ starts alike for the target itself and one step
+    "model.path_score_dropout": True,  # dropout on the scores of steps, before their softmax
+    "model.l2_on_depth": True,  # λ pulls q̃ too
 }
-"""What the authors' code does otherwise than the paper, as far as it changes numbers."""
+"""Five of the things that the authors' code does otherwise than the paper; docs/results.md lists those that are not in it."""
 
 MACRO: dict[str, Any] = {"training.monitor": "metric", "training.negative_types": "all alike"}
 """The paper's recipe for links, as the authors' code has it: stopped on macro ROC-AUC, types of negatives drawn alike."""

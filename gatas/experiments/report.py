@@ -9,6 +9,7 @@ from pathlib import Path
 from gatas.errors import ConfigError, GatasWarning
 from gatas.experiments import paper, recipes
 from gatas.experiments.compare_table import ComparisonTable, rendered, side_by_side, spoken
+from gatas.experiments.published import PUBLISHED
 from gatas.experiments.report_benchmarks import MarkdownTable, Scaling, read_scaling
 from gatas.experiments.report_charts import (
     Chart,
@@ -44,7 +45,7 @@ class WrittenReport:
 def report(results: Path, benchmarks: Path, folder: Path, readme: Path | None = None) -> WrittenReport:
     """Write report.html, report.md and its charts into a folder. What cannot be used is warned of and listed there.
 
-    A `readme` gets the short table of all peers, between its marks.
+    A `readme` gets the short table of all peers, or that of published figures, between their marks.
     """
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; expected a folder to write the report to. Name another: --out.")
@@ -61,8 +62,15 @@ def report(results: Path, benchmarks: Path, folder: Path, readme: Path | None = 
     write_whole(made.markdown, text.encode())
     write_whole(made.html, page.encode())
     if readme is not None:
-        paper.update_readme(readme, "peers", short(found) or COMPARE)
+        for name in marked(readme):
+            paper.update_readme(readme, name, TABLES_OF_PEERS[name](found) or COMPARE)
     return made
+
+
+def marked(readme: Path) -> list[str]:
+    """The tables of peers that a file has marks for."""
+    content = readme.read_text(encoding="utf-8")
+    return [name for name in TABLES_OF_PEERS if f"<!-- results: {name} -->" in content] or ["peers"]
 
 
 def lead(found: Results) -> str:
@@ -141,6 +149,15 @@ def short(found: Results) -> str:
                 metrics[title] = view.metrics[0]
         tables += [side_by_side(columns, metrics)] if columns else []
     return "\n".join(tables)
+
+
+def published(found: Results) -> str:
+    """What others published of the peers, beside our runs of them."""
+    return paper.rendered(PUBLISHED, {result.path.stem: result.record for result in found.peers}, "published")
+
+
+TABLES_OF_PEERS = {"peers": short, "published": published}
+"""Tables that pages have, by the names of their marks."""
 
 
 def peers(found: Results) -> tuple[Block, ...]:

@@ -67,7 +67,7 @@ def scores(exact: ExactEncoder, targets: Tensor, neighbourhood: Neighbourhood) -
     of_target = linear(layer.hidden_of_target, inputs).view(len(inputs), 1, layer.num_heads, layer.hidden_size)  # (B, 1, K, F')
     of_pair = linear(layer.hidden_of_neighbour, neighbours).view(len(neighbours), layer.num_heads, layer.hidden_size)
     hidden = F.elu(of_target + of_pair[index])  # (B, S, K, F')
-    logits = torch.einsum("bskf,kf->bsk", hidden, layer.score.double()) + neighbourhood.log_probability[..., None]
+    logits = torch.einsum("bskf,kf->bsk", hidden, layer.score.double()) + layer.prior_of(neighbourhood)[..., None]
     values = F.elu(linear(layer.value, neighbours)).view(len(neighbours), layer.num_heads, layer.head_size)  # (U, K, F'')
     return logits, values, index, inputs, means
 

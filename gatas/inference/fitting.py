@@ -90,7 +90,11 @@ def fit_many(
     progress: bool = False,
     group: Group = ALONE,
 ) -> Runs[Run]:
-    """Train one model per seed, all in one program; each as `fit` would train it alone.
+    """Train one model per seed, all in one program.
+
+    Each has the weights, batches, draws and noise that `fit` would give it alone. Sums are made in another order, so that
+    results are equal up to rounding only, which may grow as training goes on: over many epochs, the more so on a GPU (TF32),
+    to another best epoch and other metrics.
 
     Args:
         config: Data, model and training.

@@ -50,6 +50,7 @@ class Encoder(nn.Module):
         dropout: Probability with which elements of hidden layers, and attention weights, are dropped in training. Default: 0.
         path_attention: How the steps of a path are weighed. "linear", the default, is the paper's; "mlp" lets the weights
             depend on the target; "none" takes neighbours as they are, whatever the path.
+        prior: Whether ln P is added to the scores of neighbours, so that attention starts at P. Default: True.
         positions_from_neighbour: Whether steps count from the far end of a path, as in the authors' code. Default: False.
         path_score_dropout: Whether `dropout` applies to the scores of steps too, as in the authors' code. Default: False.
         skip_connection: Whether a target's own inputs stand beside what it attends to, after a layer of their own, so that it
@@ -96,6 +97,7 @@ class Encoder(nn.Module):
         input_noise: float = 0.0,
         dropout: float = 0.0,
         path_attention: PathAttentionKind = "linear",
+        prior: bool = True,
         positions_from_neighbour: bool = False,
         path_score_dropout: bool = False,
         skip_connection: bool = False,
@@ -130,7 +132,9 @@ class Encoder(nn.Module):
         self.positions_from_neighbour = positions_from_neighbour
         self.score_dropout = Dropout(dropout if path_score_dropout else 0.0, place=7)
         self.pair_dropout = Dropout(dropout, place=5)
-        self.neighbours = NeighbourAttention(self.inputs.size, neighbour_size, head_size, num_heads, dropout=dropout)
+        self.neighbours = NeighbourAttention(
+            self.inputs.size, neighbour_size, head_size, num_heads, dropout=dropout, prior=prior
+        )
         self.labels = KnownLabels(num_labels, neighbour_size, dropout=label_dropout) if num_labels else None
         found_size = num_heads * head_size + path_mean_size
         self.output = Output(self.inputs.size, found_size, skip=skip_connection, norm=output_norm)

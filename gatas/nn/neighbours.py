@@ -25,8 +25,18 @@ class NeighbourAttention(nn.Module):
 
     precision: Precision = "tf32"
 
-    def __init__(self, input_size: int, neighbour_size: int, head_size: int, num_heads: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        neighbour_size: int,
+        head_size: int,
+        num_heads: int,
+        *,
+        dropout: float = 0.0,
+        prior: bool = True,
+    ) -> None:
         super().__init__()
+        self.prior = prior
         self.num_heads, self.hidden_size, self.head_size = num_heads, neighbour_size, head_size
         self.hidden_of_target = nn.Linear(input_size, num_heads * neighbour_size)  # g's hidden layer, split over its
         self.hidden_of_neighbour = nn.Linear(neighbour_size, num_heads * neighbour_size, bias=False)  # two arguments
@@ -58,7 +68,7 @@ class NeighbourAttention(nn.Module):
     ) -> Tensor:
         target_terms = self.hidden_of_target(inputs).view(len(inputs), self.num_heads, self.hidden_size)  # (B, K, F')
         keep = self._kept_weights(targets, neighbourhood, noise) if self.weight_dropout.active else None
-        slots = (neighbourhood.log_probability, neighbourhood.mask, keep)
+        slots = (self.prior_of(neighbourhood), neighbourhood.mask, keep)
         if neighbours.is_cuda and neighbours.dtype != torch.float64 and max(self.hidden_size, self.head_size) <= WIDEST:
             mixed = self._on_gpu(target_terms, neighbours, index, *slots)  # (B, K, F'')
         else:
@@ -68,6 +78,11 @@ class NeighbourAttention(nn.Module):
             values = F.elu(self.value(neighbours)).view(len(neighbours), self.num_heads, self.head_size)  # (U, K, F'')   d
             mixed = attend(target_terms, keys, self.score, values, index, *slots)  # (B, K, F'')
         return F.elu(mixed).flatten(1)  # (B, K·F'')
+
+    def prior_of(self, neighbourhood: Neighbourhood) -> Tensor:
+        """(B, S) what is added to g: ln P, or nothing; -inf in unused slots."""
+        log_probability, mask = neighbourhood.log_probability, neighbourhood.mask
+        return log_probability if self.prior else torch.where(mask, 0.0, -torch.inf).to(log_probability.dtype)
 
     def _on_gpu(
         self,

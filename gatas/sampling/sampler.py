@@ -11,7 +11,7 @@ from gatas.ops.draw import draw_samples
 from gatas.ops.mixture import log_mixture
 from gatas.ops.torch_private import unwrapped
 from gatas.sampling.neighbourhood import Neighbourhood
-from gatas.sampling.table import CandidateTable, make_table, stored_table
+from gatas.sampling.table import CandidateTable, make_table, stored_table, uniform_table
 from gatas.transitions import Transitions, TransitionSource
 from gatas.transitions.table import checked_targets
 
@@ -28,7 +28,7 @@ class NeighbourSampler(nn.Module):
     On a GPU all of it stays there: a stored table is copied at the first call, the counter is the device's, and a captured
     CUDA graph draws anew at every replay. The host is waited for with targets that are not on the device, with `OnDemand`,
     which makes rows on the CPU, and by `all`, which needs the length of the longest row. Under torch.func.vmap every model
-    draws what it draws alone.
+    draws what it draws alone, for the same q.
 
     Args:
         transitions: Where candidates come from: a `Transitions` table, or `OnDemand`, which makes rows for each batch.
@@ -37,6 +37,7 @@ class NeighbourSampler(nn.Module):
         mode: "sample", the default, draws with noise; "top" takes the likeliest; "all" takes every candidate.
         uniform: Whether every candidate is alike likely and ln P plays no part in the attention, a variation of the paper's
             (§4.4). Default: False.
+        uniform_steps: Whether the candidates of each step are alike likely, T⁽ᵗ⁾ being 1 / their number. Default: False.
         late_decay: Whether q starts alike for the target itself and its neighbours, and decays from there, as in the authors'
             code. Default: False.
 
@@ -55,6 +56,7 @@ class NeighbourSampler(nn.Module):
         seed: int = 0,
         mode: Mode = "sample",
         uniform: bool = False,
+        uniform_steps: bool = False,
         late_decay: bool = False,
     ) -> None:
         super().__init__()
@@ -65,6 +67,7 @@ class NeighbourSampler(nn.Module):
         if not -(2**63) <= seed < 2**63:
             raise TransitionError(f"seed is {seed}; expected a whole number of 64 bits.")
         self.transitions, self.sample_size, self.mode, self.uniform = transitions, sample_size, mode, uniform
+        self.uniform_steps = uniform_steps
         num_steps = transitions.setting.num_steps
         steps = (torch.arange(num_steps + 1, dtype=torch.get_default_dtype()) - int(late_decay)).clamp_min(0)
         self.depth_logits = nn.Parameter(-steps / np.log(num_steps + 1))  # q̃ₜ = -t / ln(C + 1), §4.2
@@ -128,10 +131,11 @@ class NeighbourSampler(nn.Module):
     def _table(self, targets: Tensor) -> CandidateTable:
         """The stored table, or rows made for these targets: of one on the CPU that is in pieces, and on demand."""
         source, device = self.transitions, targets.device
+        made = uniform_table if self.uniform_steps else lambda table: table
         if isinstance(source, Transitions) and (len(source.shards) == 1 or device.type != "cpu"):
-            return stored_table(source, device)
+            return made(stored_table(source, device))
         wanted = np.unique(unwrapped(targets.cpu()).numpy())
-        return make_table((source.rows(wanted),), wanted, device)
+        return made(make_table((source.rows(wanted),), wanted, device))
 
     def _number(self, draw: int | Tensor | None) -> Tensor:
         """The draw's number, as a tensor that stays what it is when the counter advances."""

@@ -1,7 +1,7 @@
 """`CandidateTable`: rows of transitions as tensors, on the device that draws from them."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -86,6 +86,17 @@ def stored_table(source: Transitions, device: torch.device) -> CandidateTable:
     return tables[device]
 
 
+def uniform_table(table: CandidateTable) -> CandidateTable:
+    """The same candidates, those of each step alike likely; made once for a table that is kept."""
+    if table not in _uniform:
+        counts = table.indptr.diff()
+        shares = (1 / counts).to(table.probability.dtype)
+        probability = torch.repeat_interleave(shares, counts, output_size=len(table.node))
+        _uniform[table] = replace(table, probability=probability)
+    return _uniform[table]
+
+
+_uniform: WeakKeyDictionary[CandidateTable, CandidateTable] = WeakKeyDictionary()
 _stored: WeakKeyDictionary[Transitions, dict[torch.device, CandidateTable]] = WeakKeyDictionary()
 
 

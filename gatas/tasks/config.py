@@ -9,7 +9,9 @@ from gatas.datasets.settings import checked
 from gatas.nn.link_decoders import DecoderName
 
 LinkPartName = Literal["pair", "vectors", "neighbourhood", "paths"]
-AblationName = Literal["none", "base", "without_transitions", "without_embeddings", "without_paths"]
+AblationName = Literal[
+    "none", "base", "without_transitions", "without_prior", "uniform_steps", "without_embeddings", "without_paths"
+]
 
 __all__ = ["AblationName", "ModelConfig", "NumberOrAuto", "checked", "model_defaults"]
 

@@ -12,9 +12,10 @@ from gatas.errors import ConfigError
 from gatas.experiments import comparison_data, contenders, recipes
 from gatas.experiments.baselines import PEERS, PeerRecipe
 from gatas.experiments.compare import CutError, chosen, compare, render
-from gatas.experiments.compare_table import difference, row
+from gatas.experiments.compare_table import row
 from gatas.experiments.contenders import Looped, check_models, contender
 from gatas.experiments.measuring import PeakMemory
+from gatas.experiments.paired import difference
 from gatas.experiments.report import report
 from gatas.experiments.results import file_name
 from gatas.training.limit import Limit

@@ -9,6 +9,7 @@ from gatas.errors import ConfigError, GatasWarning
 from gatas.experiments.compare import compare
 from gatas.experiments.compare_ranks import Measured, behind_best, over_graphs, paired, ranks
 from gatas.experiments.comparison_data import loaded
+from gatas.experiments.paired import clear_best
 
 SPLITS = {
     ("one", "one-a"): {"gatas": 90.0, "gcn": 91.0, "mlp": 80.0},
@@ -43,8 +44,27 @@ def test_the_table_is_in_the_order_of_ranks():
     lines = over_graphs(Measured(SPLITS)).splitlines()
     assert lines[2] == "| model | mean rank | behind the best | against gatas (95 %) | one | two |"
     assert [line.split(" | ")[0] for line in lines[4:8]] == ["| hgt", "| gcn", "| gatas", "| mlp"]
-    assert lines[4] == "| hgt | 1.00 (1) | 0.00 | – | – | **70.00 ± 0.00** |"
-    assert lines[6] == "| gatas | 2.25 | 10.00 | – | **91.00 ± 1.41** | 60.00 ± 0.00 |"
+    assert lines[4] == "| hgt | 1.00 (1) | 0.00 | – | – | 70.00 ± 0.00 |"
+    assert lines[6] == "| gatas | 2.25 | 10.00 | – | 91.00 ± 1.41 | 60.00 ± 0.00 |"
+
+
+def test_the_best_of_a_graph_is_bold_where_it_is_clearly_ahead_of_the_next():
+    #   gcn − mlp: 9, 9.5, 10 on all splits; gatas has none of the third
+    splits = {**SPLITS, ("one", "one-a"): {"gcn": 91.0, "mlp": 82.0}, ("one", "one-b"): {"gcn": 91.5, "mlp": 82.0}}
+    text = over_graphs(Measured({**splits, ("one", "one-c"): {"gcn": 92.0, "mlp": 82.0}}))
+    assert text.count("**") == 2 and "| **91.50 ± 0.50** |" in text
+
+
+def test_nobody_is_clearly_best_by_one_pair_or_by_an_interval_that_holds_zero():
+    assert clear_best({"a": {0: 2.0}, "b": {0: 1.0}}) is None and clear_best({"a": {0: 1.0, 1: 2.0}}) is None
+    #   the mean of 1, 2, 3 is 2 ± 2.48, of 3, 3.5, 4 it is 3.5 ± 1.24
+    low = {0: 1.0, 1: 1.0, 2: 1.0}
+    assert clear_best({"low": low, "high": {0: 2.0, 1: 3.0, 2: 4.0}}) is None
+    assert clear_best({"low": low, "high": {0: 4.0, 1: 4.5, 2: 5.0}}) == "high"
+    assert clear_best({"low": low, "high": {0: 4.0, 1: 4.5, 2: 5.0}}, cut={"low"}) is None
+    assert clear_best({"low": low, "high": {0: 4.0, 1: 4.5, 2: 5.0}}, cut={"high"}) == "high"
+    #   it is the next that counts, not the last
+    assert clear_best({"low": low, "near": {0: 4.0, 1: 4.4, 2: 5.2}, "high": {0: 4.0, 1: 4.5, 2: 5.2}}) is None
 
 
 @pytest.fixture

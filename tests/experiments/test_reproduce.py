@@ -1,5 +1,6 @@
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ from gatas.cli import main
 from gatas.errors import ConfigError
 from gatas.experiments import recipes
 from gatas.experiments.contenders import contender
-from gatas.experiments.paper import asked_of, recipes_of, render, reproduce, update_readme, verdict
+from gatas.experiments.paper import asked_of, compared, recipes_of, render, reproduce, update_readme
 from gatas.experiments.recipes import names, recipe
 from gatas.experiments.results import completed, kept, read_result, result_path
 from gatas.experiments.tables import TABLES, Cell, PaperTable
@@ -103,10 +104,31 @@ def test_cells_that_were_not_run_say_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mean", "said"), [(90.5, "within one deviation"), (92.0, "2.0 deviations above"), (88.0, "2.0 deviations below")]
+    ("mean", "said"),
+    [
+        (90.9, "within 2 standard errors"),
+        (89.1, "within 2 standard errors"),
+        (91.5, "+3.0 standard errors"),
+        (87.5, "-5.0 standard errors"),
+    ],
 )
-def test_a_verdict_counts_the_papers_deviations(mean, said):
-    assert verdict(TINY.cells[0], mean, 0.3) == said
+def test_a_verdict_counts_standard_errors_of_the_difference(mean, said):
+    #   ours: 1.2 over 9 seeds, the paper's: 3 over 100 runs, so √(0.16 + 0.09) = 0.5
+    cell = Cell("ours", "Digits", "digits", "test.accuracy", 90.0, 3.0, seeds=100)
+    assert compared(cell, mean, 1.2, 9) == (f"{mean - 90:+.2f} ± 0.50", said)
+
+
+def test_without_the_papers_deviation_the_error_is_that_of_ours_alone_and_said():
+    cell = Cell("ours", "Digits", "digits", "test.accuracy", 90.0)
+    assert compared(cell, 88.0, 1.2, 9) == ("-2.00 ± 0.40", "-5.0 standard errors, of ours alone")
+    assert compared(cell, 90.1, 1.2, 9) == ("+0.10 ± 0.40", "within 2 standard errors, of ours alone")
+    assert compared(cell, 88.0, 0.0, 1) == ("-2.00", "one run")
+    assert compared(replace(cell, paper=None), 88.0, 1.2, 9) == ("–", "–")
+
+
+def test_the_papers_means_are_over_as_many_runs_as_it_says():
+    runs = {cell.column: cell.seeds for cell in TABLES["table1"].cells}
+    assert runs == {"Cora": 100, "Citeseer": 100, "Pubmed": 100, "PPI (rebuilt labels)": 10}
 
 
 def test_wrong_names_are_answered_with_the_known_ones():
@@ -116,7 +138,9 @@ def test_wrong_names_are_answered_with_the_known_ones():
         recipes_of("table3", ["corra"])
     with pytest.raises(ConfigError, match="Did you mean citeseer"):
         recipe("citeseeer")
-    assert recipes_of("table3", ["ppi"]) == ["ppi-base", "ppi-without_transitions", "ppi-without_paths", "ppi-500"]
+    assert recipes_of("table3", ["ppi"]) == [
+        "ppi-base", "ppi-without_transitions", "ppi-without_prior", "ppi-uniform_steps", "ppi-without_paths", "ppi-500"
+    ]  # fmt: skip
 
 
 def test_a_table_goes_between_its_marks(tmp_path):
@@ -128,8 +152,9 @@ def test_a_table_goes_between_its_marks(tmp_path):
         update_readme(readme, "other", "new")
 
 
-def test_the_reference_recipe_has_the_departures_that_change_numbers():
+def test_the_reference_recipe_has_the_five_departures_that_it_says():
     paper, reference = recipe("cora"), recipe("cora-reference")
+    assert reference == paper.with_settings(recipes.REFERENCE) and len(recipes.REFERENCE) == 5
     assert reference.model.transition_kind == "count" and reference.model.late_decay and reference.model.l2_on_depth
     assert reference.model.positions_from_neighbour and reference.model.path_score_dropout
     assert not paper.model.late_decay and paper.model.transition_kind == "walk"

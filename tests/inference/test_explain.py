@@ -21,7 +21,7 @@ from gatas.transitions.paths import path_name
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
 MODES = ("sample", "top", "all")
-ABLATIONS = ("none", "base", "without_transitions", "without_embeddings", "without_paths")
+ABLATIONS = ("none", "base", "without_transitions", "without_prior", "uniform_steps", "without_embeddings", "without_paths")
 
 
 def untrained(make, dataset, **settings):
@@ -223,7 +223,7 @@ def test_parts_are_sums_over_rows(nodes):
     assert explanation.depths[1].attention == pytest.approx(explanation.attention[explanation.step == 1].sum())
 
 
-@pytest.mark.parametrize("ablation", ["none", "without_transitions"])
+@pytest.mark.parametrize("ablation", ["none", "without_transitions", "without_prior", "uniform_steps"])
 def test_coverage_is_the_mass_of_the_rows_against_that_of_all_candidates(ablation):
     trained = untrained(classifier, camps(), ablation=ablation)
     everything, part = trained.explain(1, mode="all"), trained.explain(1, mode="sample")

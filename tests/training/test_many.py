@@ -1,4 +1,4 @@
-"""`fit_many`: each seed's model as `fit` would train it alone."""
+"""`fit_many`: each seed's model as `fit` would train it alone, but for rounding."""
 
 from typing import Any
 
