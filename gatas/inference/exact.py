@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from gatas.errors import GatasError
 from gatas.graph.inputs import Ints
 from gatas.nn.sparse_rows import is_sparse, join_rows, select_rows
+from gatas.ops.threads import settle_threads
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
@@ -38,6 +39,7 @@ class ExactEncoder:
     """
 
     def __init__(self, model: Model, sampler: NeighbourSampler | None = None) -> None:
+        settle_threads()
         self.model, self.sampler = model.eval(), sampler or model.sampler
         self.new = NodeRows()  # rows of nodes after the model's last
         self.device = self.sampler.depth_logits.device

@@ -7,14 +7,20 @@ private to GNU's OpenMP; nothing else in the package calls it, and `tests/ops/te
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
+from math import ceil
+from pathlib import Path
 from typing import Any
 
 SMALL = 1 << 14
 """Elements below which a second thread costs more than it brings."""
+CGROUP = Path("/sys/fs/cgroup/cpu.max")
+WAITING = frozenset({"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
+"""Variables of the environment that say how threads wait for work."""
 
 
 def run_rows(work: Callable[[int, int], None], num_rows: int, row_elements: int) -> None:
@@ -54,8 +60,44 @@ def run_spans(work: Callable[[int, int], None], cuts: Iterable[int]) -> None:
 
 
 def available_threads() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores that this process may use: those that it may run on, or what a container's share of their time comes to."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, _quota(CGROUP) or cores))
+
+
+def _quota(path: Path) -> int:
+    """Return how many cores' time a container has, rounded up; 0: nothing says."""
+    try:
+        share, period = path.read_text(encoding="ascii").split()
+        return 0 if share == "max" else ceil(int(share) / int(period))
+    except (OSError, ValueError):
+        return 0
+
+
+@lru_cache(maxsize=1)
+def settle_threads() -> None:
+    """Get torch's threads ready to share a machine: no more than there are cores for, and asleep soon after each operation.
+
+    GNU's OpenMP lets threads spin for milliseconds, unless it has more of them than cores; then for microseconds. Variables of
+    the environment that say otherwise count only before torch is imported, so one thread of ours holds a team of others that
+    sleep: with them there are more. On a busy machine a training of small steps is then five times as fast; alone it is
+    not slower (`benchmarks/busy.py`). What the user has set in the environment stays.
+    """
+    import torch
+
+    if "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() > available_threads():
+        torch.set_num_threads(available_threads())
+    if _openmp() is None or not WAITING.isdisjoint(os.environ):
+        return
+    held = threading.Event()
+
+    def hold() -> None:
+        _openmp().GOMP_parallel(ctypes.CDLL(None).free, None, (os.cpu_count() or 1) + 1, 0)  # free(NULL) does nothing
+        held.set()
+        threading.Event().wait()
+
+    threading.Thread(target=hold, name="gatas-openmp", daemon=True).start()
+    held.wait()
 
 
 def _torch_threads() -> int:

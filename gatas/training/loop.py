@@ -14,6 +14,7 @@ import torch
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError, GatasError, GatasWarning, TrainingError
 from gatas.graph import Graph
+from gatas.ops.threads import settle_threads
 from gatas.tasks import LinkPredictor, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.learnable import Learnable
@@ -53,6 +54,7 @@ def fit_models(
     group: Group = ALONE,
 ) -> list[TrainedRun]:
     """Train models of one shape as they are, one for each seed, in one program. Those that a `limit` ends say so: `cut`."""
+    settle_threads()
     seeds = list(seeds)
     if isinstance(models[0], Model):
         config = config.model_copy(update={"model": models[0].config})  # with numbers in place of `auto`

@@ -1,7 +1,10 @@
 """Rows are shared out once each, on torch's own threads where these are GNU's, and else on others."""
 
+import os
+import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -53,3 +56,48 @@ def test_torch_brings_an_openmp_whose_threads_can_be_given_work():
 
 def test_there_is_a_core_to_run_on():
     assert threads.available_threads() >= 1
+
+
+@pytest.mark.parametrize(("text", "cores"), [("max 100000", 0), ("150000 100000", 2), ("50000 100000", 1), ("what", 0)])
+def test_a_container_may_have_fewer_cores_than_the_machine(tmp_path, text, cores):
+    path = tmp_path / "cpu.max"
+    assert threads._quota(path) == 0
+    path.write_text(text + "\n", encoding="ascii")
+    assert threads._quota(path) == cores
+
+
+def test_threads_are_no_more_than_the_cores_that_a_container_has(tmp_path, monkeypatch):
+    (tmp_path / "cpu.max").write_text("100000 100000\n", encoding="ascii")
+    monkeypatch.setattr(threads, "CGROUP", tmp_path / "cpu.max")
+    assert threads.available_threads() == 1
+
+
+BETWEEN = """
+import time, torch
+torch.set_num_threads(2)
+if {settle}:
+    from gatas.ops.threads import settle_threads
+    settle_threads()
+values = torch.randn(1 << 18)
+values.sum()
+time.sleep(0.05)
+started = time.process_time()
+for _ in range(100):
+    values.sum()
+    time.sleep(0.01)
+print(time.process_time() - started)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or (os.cpu_count() or 1) < 2, reason="GNU's OpenMP, and a core for it to spin on")
+def test_threads_sleep_between_operations_also_where_torch_was_imported_first():
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
+
+    def taken(settle, **variables):
+        code = BETWEEN.format(settle=settle)
+        command: Any = {"capture_output": True, "text": True, "check": True, "env": {**environment, **variables}}
+        return float(subprocess.run([sys.executable, "-c", code], **command).stdout)
+
+    settled, spinning = taken(True), taken(False)
+    assert settled < spinning / 2
+    assert taken(True, GOMP_SPINCOUNT="300000") > 2 * settled  # what the user asks for stays

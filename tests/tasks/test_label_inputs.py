@@ -99,7 +99,7 @@ def test_labels_help_where_features_say_nothing():
     dataset = Dataset.for_nodes(graph, labels, splits, class_names=("a", "b"), features=features, name="friends")
     accuracy = {}
     for given in (False, True):
-        model = classifier(dataset, seed=0, label_inputs=given, num_steps=1)
+        model = classifier(dataset, seed=0, label_inputs=given, num_steps=1, node_embedding_size=0)
         run = gatas.fit(model, dataset, seed=0, device="cpu", epochs=15, learning_rate=0.02, batch_size=20)
         accuracy[given] = run.metrics["test"]["accuracy"]
     assert accuracy[True] > 0.9 > accuracy[False]
