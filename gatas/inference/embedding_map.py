@@ -69,6 +69,15 @@ def check_map_suffix(path: Path) -> None:
     check_suffix(path, (*PICTURES, *COORDINATES))
 
 
+@dataclass(frozen=True, eq=False)
+class MapSample:
+    """Nodes that a map shows, by index, with their representations."""
+
+    nodes: Ints  # (n,)
+    rows: NDArray[np.float32]  # (n, K·F'')
+    num_nodes: int  # that they were drawn from
+
+
 def embedding_map(
     trained: TrainedModel,
     nodes: Ints | None = None,
@@ -80,22 +89,33 @@ def embedding_map(
 ) -> EmbeddingMap:
     """Map nodes given by index, or all, by UMAP where it is installed and by t-SNE elsewhere; at most so many of them."""
     chosen = np.arange(trained.graph.num_nodes) if nodes is None else nodes
-    count = len(chosen)
-    if count > most:
-        chosen = np.sort(np.random.default_rng(seed).choice(chosen, most, replace=False))
-    if len(chosen) < FEWEST_NODES:
-        raise GatasError(f"a map of {len(chosen)} nodes was asked for; it takes {FEWEST_NODES} at least.")
-    rows = trained.embed_indices(chosen, progress=progress)
+    drawn = draw_nodes(chosen, most, seed)
+    sample = MapSample(drawn, trained.embed_indices(drawn, progress=progress), len(chosen))
+    return map_sample(trained, sample, method=method, seed=seed)
+
+
+def draw_nodes(nodes: Ints, most: int, seed: int = 0) -> Ints:
+    """Return the nodes that a map shows: of more than `most`, as many drawn at random, the same ones every time."""
+    found = nodes if len(nodes) <= most else np.sort(np.random.default_rng(seed).choice(nodes, most, replace=False))
+    if len(found) < FEWEST_NODES:
+        raise GatasError(f"a map of {len(found)} nodes was asked for; it takes {FEWEST_NODES} at least.")
+    return found
+
+
+def map_sample(trained: TrainedModel, sample: MapSample, *, method: MapMethod = "auto", seed: int = 0) -> EmbeddingMap:
+    """Place nodes whose representations are known; the model itself is not asked again."""
+    if (sample.rows == sample.rows[0]).all():
+        raise GatasError(f"all {len(sample.rows):,} nodes have the same representation, so that there is nothing to map.")
     used = method if method != "auto" else "umap" if find_spec("umap") is not None else "t-sne"
-    known_as, values = _known(trained, chosen)
-    place = _umap(rows, seed) if used == "umap" else _tsne(rows, seed)
+    known_as, values = _known(trained, sample.nodes)
+    place = _umap(sample.rows, seed) if used == "umap" else _tsne(sample.rows, seed)
     return EmbeddingMap(
-        ids_of(trained.graph, chosen),
+        ids_of(trained.graph, sample.nodes),
         place,
         known_as,
         values,
         {"umap": "UMAP", "t-sne": "t-SNE"}[used],
-        count,
+        sample.num_nodes,
         trained.dataset.name,
     )
 

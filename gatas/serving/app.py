@@ -185,6 +185,15 @@ def _add_model(app: FastAPI, service: ModelService) -> None:
         """Describe the model that answers, its graph, and the limits of this server."""
         return _describe_model(service)
 
+    computing = {"model": responses.MapResponse, "description": "The map is being made; Retry-After says when to ask again"}
+
+    @app.get("/v1/map", tags=["model"], response_model=responses.MapResponse, responses={**ERRORS, 202: computing})
+    async def embedding_map() -> Response:
+        """Return a map of the nodes' representations. It is made once, in the background, when it is first asked for."""
+        finished, body = service.current_model().map.response()
+        headers = {} if finished else {"retry-after": "1"}
+        return Response(body, 200 if finished else 202, headers, "application/json")
+
     if service.settings.reload:
 
         @app.post("/v1/models/reload", tags=["model"], responses={**ERRORS, 409: _error("The new model cannot be used")})
@@ -229,6 +238,7 @@ def _describe_model(service: ModelService) -> responses.ModelResponse:
         embedding_size=predictor.embedding_size,
         neighbours=model.neighbours,
         first_ids=model.ids.ids[:10].to_pylist(),
+        results=model.results,
         limits=responses.RequestLimits(
             **{name: getattr(service.settings, name) for name in responses.RequestLimits.model_fields}
         ),

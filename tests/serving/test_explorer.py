@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from gatas.serving.loaded_model import LoadedModel
+from gatas.serving.loaded_model import LoadedModel, load_model
 from tests.inference.conftest import trained
 from tests.inference.conftest import with_ids as with_prefix
 from tests.inference.test_explain_link import by_parts
@@ -341,3 +341,38 @@ def test_the_page_follows_light_and_dark(page, camp_client, scheme, dark):
     show(page, camp_client)
     red = int(re.findall(r"\d+", page.locator("body").evaluate("body => getComputedStyle(body).backgroundColor"))[0])
     assert (red < 60) is dark
+
+
+def test_the_map_shows_every_node_and_a_click_goes_to_one(page, camp_client):
+    show(page, camp_client)
+    legend = page.get_by_role("list", name="Colours: class").get_by_role("button")
+    expect(legend).to_have_text(["even 15", "odd 15"])
+    plane = page.locator(".plane svg")
+    dots = plane.locator("path.dots").evaluate_all("paths => paths.map(path => path.getAttribute('d').match(/M/g).length)")
+    assert dots == [15, 15]
+    x, y = map(float, re.findall(r"[\d.]+", plane.locator("path.dots").first.get_attribute("d"))[:2])
+    plane.hover(position={"x": x, "y": y})
+    expect(page.locator(".map .told")).to_contain_text(re.compile(r"^a\d+: class even$"))
+    named = page.locator(".map .told a").inner_text()
+    plane.click(position={"x": x, "y": y})
+    heading(page, named)
+    page.go_back()
+    legend.first.click()
+    expect(plane.locator("path.dots.dim")).to_have_count(1)
+
+
+def test_what_the_run_measured_is_shown_before_the_map_is_there(page, shop_folder):
+    with ready(load_model(shop_folder, "cpu")) as client:
+        page.route("**/v1/map", lambda route: route.fulfill(status=202, json={"model": "", "status": "computing"}))
+        results = client.get("/v1/model").json()["results"]
+        show(page, client)
+        expect(page.locator(".results")).to_contain_text(f"{results['metrics']['test']['loss']:.4f}")
+        expect(page.get_by_text("The map of all nodes is being computed")).to_be_visible()
+        page.unroute("**/v1/map")
+        expect(page.locator("path.dots").first).to_be_attached()
+
+
+def test_a_server_without_a_map_says_why(page, camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off")) as client:
+        show(page, client)
+        expect(page.locator(".map")).to_contain_text("No map: this server was started with --neighbours off")

@@ -166,7 +166,7 @@ function curve(angle: number, distance: number, place: number): string {
   return line().curve(curveBasis)(points) ?? "";
 }
 
-function useWidth(): [RefObject<HTMLDivElement | null>, number] {
+export function useWidth(): [RefObject<HTMLDivElement | null>, number] {
   const frame = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {

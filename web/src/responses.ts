@@ -13,6 +13,29 @@ export interface ModelResponse {
   neighbours: string;
   first_ids: Id[];
   limits: { max_rows: number };
+  results: RunResults | null;
+}
+
+export interface RunResults {
+  data: string;
+  note: string;
+  best_epoch: number;
+  epochs: number;
+  metrics: Record<string, Record<string, number>>;
+  details_of: string | null;
+  details: Record<string, Record<string, number>>;
+}
+
+export interface MapResponse {
+  status: "ready" | "computing" | "unavailable";
+  reason: string | null;
+  method: string | null;
+  known_as: string | null;
+  num_nodes: number;
+  ids: Id[];
+  x: number[];
+  y: number[];
+  values: (string | number | null)[];
 }
 
 export interface SearchResponse {
