@@ -16,6 +16,7 @@ from gatas.graph.inputs import Ints
 from gatas.inference import NearestNodes, Predictor, load
 from gatas.inference.embedding_map import EmbeddingMap, MapSample, draw_nodes, map_sample
 from gatas.inference.ids import ids_of
+from gatas.inference.node_data import NodeDataReader
 from gatas.serving.background_map import BackgroundMap
 from gatas.serving.errors import unprocessable
 from gatas.serving.run_results import RunResults, read_results
@@ -38,7 +39,7 @@ class LoadedModel:
     """
 
     def __init__(self, predictor: Predictor, neighbours: NeighbourMethod = "exact", results: RunResults | None = None) -> None:
-        self.results = results
+        self.results, self.node_data = results, NodeDataReader(predictor.dataset)
         self.predictor, self.fingerprint, graph = predictor, predictor.fingerprint, predictor.dataset.graph
         self.neighbours, self.ids = neighbours if predictor.embedding_size else "off", IdIndex(graph)
         rows = self._representations()

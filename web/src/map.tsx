@@ -6,7 +6,7 @@ import { Loaded, useResponse } from "./loading";
 import { asCount, asNumber } from "./numbers";
 import { useWidth } from "./picture";
 import type { MapResponse } from "./responses";
-import { Swatch } from "./tables";
+import { Swatch } from "./swatch";
 
 const COLOURED = 10;
 const SHADES = 7;
