@@ -1,12 +1,14 @@
 """`gatas train`: a model for every seed, from a recipe or a YAML file."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gatas.cli.building import builds_said
 from gatas.cli.compiling import compilation_said
 from gatas.cli.configs import NamedArgument, SetOption, named_config
 from gatas.cli.graphs import DataDirOption
@@ -51,7 +53,7 @@ def train(
             tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
         given: Any = {"data_dir": data_dir, "folder": folder, "device": device, "progress": True, "group": group}
         try:
-            with tracking as tracker, compilation_said(device) if group.first else nullcontext():
+            with tracking as tracker, said_on_stderr(device) if group.first else nullcontext():
                 runs = fit_many(config, numbers, report=tracker, **given)
                 if tracker is not None:
                     tracker.finish(runs)
@@ -65,6 +67,13 @@ def train(
         print_json(as_json(runs, folder))
     else:
         print_runs(runs, folder)
+
+
+@contextmanager
+def said_on_stderr(device: str) -> Iterator[None]:
+    """Say what is done before the first epoch: kernels that are compiled, transitions that are built."""
+    with compilation_said(device), builds_said():
+        yield
 
 
 def print_runs(runs: "Runs[Run]", folder: Path) -> None:

@@ -14,7 +14,7 @@ from gatas.graph.inputs import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class KnownEdge:
+class EdgeFacts:
     """An edge of a node, or a link that the model was trained or measured on; seen from the node."""
 
     type: str
@@ -25,7 +25,7 @@ class KnownEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeData:
+class NodeFacts:
     """A node as the data has it; what is not known is None."""
 
     id: int | str
@@ -35,7 +35,7 @@ class NodeData:
     values: list[float | None] | None
     columns: dict[str, Value]
     num_columns: int | None  # None where no columns and edges were asked for
-    edges: list[KnownEdge]
+    edges: list[EdgeFacts]
     num_edges: int | None
 
 
@@ -45,12 +45,12 @@ class NodeDataReader:
     def __init__(self, dataset: Dataset) -> None:
         self.dataset, self.graph = dataset, dataset.graph
 
-    def read(self, node: int, top: int) -> NodeData:
+    def read(self, node: int, top: int) -> NodeFacts:
         """Return what is known of a node, with the first `top` columns and edges; none of them where `top` is 0."""
         columns, num_columns = self._columns(node, top) if top else ({}, None)
         edges, num_edges = self._edges(node, top) if top else ([], None)
         table = self.dataset.nodes
-        return NodeData(
+        return NodeFacts(
             id=self.graph.id_of(node),
             type=None if table.node_type is None else table.node_type_names[table.node_type[node]],
             split=self._split(node),
@@ -107,7 +107,7 @@ class NodeDataReader:
         columns = decoded_columns(dataset.encoding, row, kind)
         return dict(list(columns.items())[:top]), len(columns)
 
-    def _edges(self, node: int, top: int) -> tuple[list[KnownEdge], int]:
+    def _edges(self, node: int, top: int) -> tuple[list[EdgeFacts], int]:
         """Return links of any split that are no edges of the graph, then edges; and how many of both there are."""
         graph, edges = self.graph, self.graph.edges_from(np.array([node]))
         names = [graph.edge_type_names[kind] for kind in edges.edge_type.tolist()]
@@ -115,11 +115,11 @@ class NodeDataReader:
         links = list(dict.fromkeys(self._links(node)))
         trained = {places[link[:2]] for link in links if link[:2] in places and link[2] == "train"}
         others = [link for link in links if link[:2] not in places]
-        found = [KnownEdge(name, graph.id_of(other), None, in_graph=False, split=split) for name, other, split in others[:top]]
+        found = [EdgeFacts(name, graph.id_of(other), None, in_graph=False, split=split) for name, other, split in others[:top]]
         for place in range(min(top - len(found), len(names))):
             weight = None if edges.weight is None else float(edges.weight[place])
             split = "train" if place in trained else None
-            found.append(KnownEdge(names[place], graph.id_of(int(edges.target[place])), weight, in_graph=True, split=split))
+            found.append(EdgeFacts(names[place], graph.id_of(int(edges.target[place])), weight, in_graph=True, split=split))
         return found, len(others) + len(names)
 
     def _links(self, node: int) -> list[tuple[str, int, str]]:
