@@ -25,7 +25,7 @@ class EdgeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFacts:
+class KnownNode:
     """A node as the data has it; what is not known is None."""
 
     id: int | str
@@ -45,12 +45,12 @@ class NodeDataReader:
     def __init__(self, dataset: Dataset) -> None:
         self.dataset, self.graph = dataset, dataset.graph
 
-    def read(self, node: int, top: int) -> NodeFacts:
+    def read(self, node: int, top: int) -> KnownNode:
         """Return what is known of a node, with the first `top` columns and edges; none of them where `top` is 0."""
         columns, num_columns = self._columns(node, top) if top else ({}, None)
         edges, num_edges = self._edges(node, top) if top else ([], None)
         table = self.dataset.nodes
-        return NodeFacts(
+        return KnownNode(
             id=self.graph.id_of(node),
             type=None if table.node_type is None else table.node_type_names[table.node_type[node]],
             split=self._split(node),
