@@ -15,6 +15,7 @@ from gatas.cli.graphs import DataDirOption
 from gatas.cli.importing import quick_imports
 from gatas.cli.metrics import print_metrics
 from gatas.cli.output import print_json, stderr, stdout
+from gatas.errors import GatasError
 
 if TYPE_CHECKING:
     from gatas.inference import Run
@@ -31,6 +32,7 @@ def train(
     seed: int = typer.Option(0, "--seed", help="The first seed."),
     mlflow: bool = typer.Option(False, "--mlflow", help="Log to MLflow too, to where MLFLOW_TRACKING_URI says."),
     mlflow_experiment: str = typer.Option("gatas", "--mlflow-experiment", help="MLflow's experiment to log to."),
+    report: bool = typer.Option(True, "--report/--no-report", help="Write report.html, a page about the run, into its folder."),
     timeout: float = typer.Option(
         600.0, "--timeout", min=0.1, help="Seconds for which processes that torchrun started wait for one another."
     ),
@@ -63,10 +65,13 @@ def train(
             raise
     if not group.first:
         return
+    reports = written_reports(runs, folder, device) if report else []
     if json:
         print_json(as_json(runs, folder))
     else:
         print_runs(runs, folder)
+        for path in reports:
+            stdout.print(f"Report: {path}", soft_wrap=True)
 
 
 @contextmanager
@@ -74,6 +79,20 @@ def said_on_stderr(device: str) -> Iterator[None]:
     """Say what is done before the first epoch: kernels that are compiled, transitions that are built."""
     with compilation_said(device), builds_said():
         yield
+
+
+def written_reports(runs: "Runs[Run]", folder: Path, device: str) -> list[Path]:
+    """Write a page about each run into its folder; a run is none the worse without."""
+    from gatas.inference.run_report import write_report
+
+    folders = [folder] if len(runs) == 1 else [folder / f"seed-{run.seed}" for run in runs]
+    found = []
+    for place in folders:
+        try:
+            found.append(write_report(place, device=device))
+        except GatasError as error:
+            stderr.print(f"no report of {place}: {error}", style="yellow", soft_wrap=True)
+    return found
 
 
 def print_runs(runs: "Runs[Run]", folder: Path) -> None:

@@ -30,7 +30,8 @@ DIMENSIONS = 50
 PICTURES, COORDINATES = (".png", ".svg"), (".parquet", ".csv", ".json")
 COLOURED = 20
 """Classes that have a colour of their own: the most frequent ones."""
-OTHERS = "#c4c4c4"
+OTHERS, ONLY = "#c4c4c4", "#0072b2"
+"""Colours of nodes of which nothing is known, beside others and where that is so of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +183,9 @@ def _draw(found: EmbeddingMap) -> "Figure":
     x, y = found.coordinates.T
     size = float(np.clip(6000 / len(x), 3, 30))
     absent = np.array([value is None for value in found.values])
-    axes.scatter(x[absent], y[absent], s=size, color=OTHERS, linewidths=0, label="not known" if absent.any() else None)
+    some = absent.any() and not absent.all()
+    colour = OTHERS if some else ONLY
+    axes.scatter(x[absent], y[absent], s=size, color=colour, linewidths=0, label="not known" if some else None)
     if any(isinstance(value, float) for value in found.values):
         numbers = np.array([value for value in found.values if value is not None], np.float64)
         points = axes.scatter(x[~absent], y[~absent], s=size, c=numbers, cmap="viridis", linewidths=0)
@@ -205,10 +208,8 @@ def _draw(found: EmbeddingMap) -> "Figure":
             text.set_parse_math(False)
     axes.set(xticks=[], yticks=[], aspect="equal")
     axes.spines[:].set_visible(False)
-    some = f"{len(x):,} of " if len(x) < found.num_nodes else ""
-    axes.set_title(
-        f"{found.title}: {some}{found.num_nodes:,} nodes by their representations ({found.method})", parse_math=False
-    )
+    of = f"{len(x):,} of " if len(x) < found.num_nodes else ""
+    axes.set_title(f"{found.title}: {of}{found.num_nodes:,} nodes by their representations ({found.method})", parse_math=False)
     return figure
 
 

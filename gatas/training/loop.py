@@ -326,8 +326,8 @@ class Session:
         what = "weights became infinite" if math.isfinite(loss) else f"the loss became {loss}"
         rows = batches.columns["target"][number].reshape(len(self.rows), -1)[model, :5].tolist()
         raise TrainingError(
-            f"{what} in epoch {position.epoch + 1}, batch {number + 1} (targets {rows}…), seed {self.seeds[self.rows[model]]}. The "
-            f"model has its {'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller "
+            f"{what} in epoch {position.epoch + 1}, batch {number + 1} (targets {rows}…), seed {self.seeds[self.rows[model]]}. "
+            f"The model has its {'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller "
             "learning_rate."
         )
 
