@@ -59,7 +59,7 @@ def adjacency(graph: Graph) -> sparse.csr_array:
     return both
 
 
-class AdamicAdar:
+class SharedNeighbourScores:
     """Scores pairs by the neighbours that they share, those with few neighbours more; types and directions do not count."""
 
     def __init__(self, graph: Graph) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gatas.datasets import LinkTargets
 from gatas.graph.inputs import Ints
 from gatas.inference.explanation import Explanation
-from gatas.inference.floors import AdamicAdar, neighbours_mean, neighbours_vote
+from gatas.inference.floors import SharedNeighbourScores, neighbours_mean, neighbours_vote
 from gatas.inference.link_explanation import LinkExplanation
 from gatas.inference.predictor import Predictor
 from gatas.inference.ranking import ranking_scorer
@@ -126,7 +126,7 @@ def _links(predictor: Predictor, split: str) -> Answers:
     rows = _drawn(np.arange(len(pairs)))
     source, kind, target, truth = (getattr(pairs, name)[rows] for name in ("source", "edge_type", "target", "label"))
     chances = np.asarray(predictor.score_indices(source, kind, target).probabilities)
-    found, shared = Answers(split, len(rows)), AdamicAdar(dataset.graph)
+    found, shared = Answers(split, len(rows)), SharedNeighbourScores(dataset.graph)
     curve, floor = Scored("all links", chances, truth == 1), Scored(SHARED, shared.score(source, target), truth == 1)
     if curve.usable:
         frequent = np.argsort(-np.bincount(kind, minlength=len(names)), kind="stable")[:MOST_CURVES].tolist()

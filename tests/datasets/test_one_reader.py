@@ -128,7 +128,7 @@ REPORTED = (
     "edges.csv: the edge types 2, 7 were numbered 0 to 1 and keep their names.",
     "1 edges have weight 0 and were dropped.",
     "nodes.csv: 1 column was not used: 'title'.",
-    "1 nodes of splits have no label and were left out of these.",
+    "1 node of splits has no label and was left out of these.",
     "1 classes have no training node (the first is 'green'); none can be predicted.",
 )
 

@@ -216,7 +216,7 @@ def test_what_ratios_leave_is_in_no_split(files):
 
 def test_nodes_of_a_split_without_a_label_are_left_out_of_it(files):
     nodes = people("x", "y", None, "x", split=["train", "train", "train", "test"])
-    with pytest.warns(GatasWarning, match="1 nodes of splits have no label"):
+    with pytest.warns(GatasWarning, match="1 node of splits has no label"):
         dataset = read_dataset(*files(ring(4), nodes))
     assert dataset.splits["train"].tolist() == [0, 1]
 

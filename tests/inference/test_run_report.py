@@ -11,7 +11,7 @@ import gatas
 from gatas.datasets import Dataset
 from gatas.errors import GatasError
 from gatas.graph import Graph
-from gatas.inference.floors import AdamicAdar, neighbours_mean, neighbours_vote
+from gatas.inference.floors import SharedNeighbourScores, neighbours_mean, neighbours_vote
 from gatas.inference.report_answers import answers_of
 from gatas.inference.run_report import write_report
 from tests.inference.conftest import trained, with_ids
@@ -87,7 +87,7 @@ def test_neighbours_vote_by_their_training_labels():
 def test_shared_neighbours_with_few_neighbours_count_more():
     #   0 and 1 share 2 (two neighbours) and 3 (three); 4 is a neighbour of 3 alone
     graph = Graph.from_edges([0, 1, 0, 1, 4], [2, 2, 3, 3, 3], num_nodes=5)
-    shared = AdamicAdar(graph)
+    shared = SharedNeighbourScores(graph)
     expected = 1 / np.log(2) + 1 / np.log(3)
     assert shared.score(np.array([0, 0]), np.array([1, 4])) == pytest.approx([expected, 1 / np.log(3)])
     assert shared.score_targets(torch.tensor([0]), torch.tensor([0]))[0, 1].item() == pytest.approx(expected)
