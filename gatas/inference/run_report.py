@@ -23,6 +23,18 @@ REPORT = "report.html"
 MAPPED = 1000
 """Nodes of the map: t-SNE takes some seconds for them."""
 MOST_ROWS = 40
+"""Classes or types with a row of their own."""
+NAMES = {
+    "micro_f1": "micro-F1",
+    "macro_f1": "macro-F1",
+    "f1": "F1",
+    "roc_auc": "ROC-AUC",
+    "pr_auc": "PR-AUC",
+    "mrr": "MRR",
+    "mae": "MAE",
+    "rmse": "RMSE",
+    "r2": "R²",
+}
 PICTURES = {
     "curve.png": "Loss and validation metric, epoch by epoch",
     "depth.png": "The learned depth q: how much the model looks at each distance",
@@ -37,8 +49,8 @@ h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.2rem; margin: 2.5rem 0 .5
 p, li { max-width: 46rem; } .note { opacity: .7; font-size: .9rem; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; margin: .5rem 0; }
 th, td { padding: .3rem 1rem .3rem 0; vertical-align: top; text-align: left; border-bottom: 1px solid #8884; }
-td { overflow-wrap: anywhere; }
-td + td, th + th { text-align: right; } .words td + td { text-align: left; }
+td { overflow-wrap: break-word; }
+td + td, th + th { text-align: right; white-space: nowrap; } .words td + td { text-align: left; white-space: normal; }
 .table { overflow-x: auto; } figure { margin: 1rem 0; } img { max-width: 100%; background: white; border-radius: 6px; }
 figcaption { opacity: .7; font-size: .9rem; }
 """
@@ -101,7 +113,7 @@ def _measured(metrics: dict[str, Any]) -> list[str]:
     """Return a table of metrics by split, and one by class, type or number of the last split."""
     splits = {name: own for name, own in metrics.items() if isinstance(own, dict)}
     names = list(dict.fromkeys(name for own in splits.values() for name, value in own.items() if isinstance(value, float)))
-    rows = [[name.replace("_", " "), *(_number(own.get(name)) for own in splits.values())] for name in names]
+    rows = [[NAMES.get(name, name.replace("_", " ")), *(_number(own.get(name)) for own in splits.values())] for name in names]
     found = ["<h2>Metrics</h2>", _table(["", *splits], rows)]
     last = next(reversed(splits.values()), {})
     for part, what in (("by_class", "class"), ("by_type", "type of link"), ("by_target", "number")):
@@ -109,7 +121,10 @@ def _measured(metrics: dict[str, Any]) -> list[str]:
         if len(own) > 1:
             columns = [name for name, value in next(iter(own.values())).items() if isinstance(value, int | float)]
             rows = [[name, *(_number(values.get(column)) for column in columns)] for name, values in own.items()]
-            found += [f"<h2>By {what}</h2>", _table([what, *(name.replace("_", " ") for name in columns)], rows[:MOST_ROWS])]
+            found += [
+                f"<h2>By {what}</h2>",
+                _table([what, *(NAMES.get(name, name.replace("_", " ")) for name in columns)], rows[:MOST_ROWS]),
+            ]
             found += [_note(f"{len(rows) - MOST_ROWS:,} more are in metrics.json.")] if len(rows) > MOST_ROWS else []
     return found
 
@@ -118,7 +133,9 @@ def _floors(answers: Answers | None) -> list[str]:
     if answers is None or not answers.floors:
         return []
     rows = [[one.metric, _number(one.model), f"{one.name}: {_number(one.floor)}"] for one in answers.floors]
-    said = f"On {answers.count:,} of the {answers.split} split; ranks are of both ends of at most {MOST_RANKED} links."
+    ranked = any(one.metric == "MRR" for one in answers.floors)
+    said = f"On {answers.count:,} {'pairs' if ranked else 'nodes'} of the {answers.split} split."
+    said += f" MRR: ranks of both ends of at most {MOST_RANKED} links, among all nodes." if ranked else ""
     return ["<h2>Beside what takes no training</h2>", _table(["", "model", "without training"], rows), _note(said)]
 
 
