@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from gatas import __version__
+from gatas.cli.whole_help import WholeHelp
 from gatas.errors import GatasError, GatasWarning
 
 COMMANDS = {
@@ -90,7 +90,7 @@ without importing it."""
 LOOK: Any = {"no_args_is_help": True, "pretty_exceptions_enable": False, "add_completion": False, "rich_markup_mode": None}
 
 
-class ImportedWhenRun(TyperGroup):
+class ImportedWhenRun(WholeHelp):
     """A group of commands, each a name and a line of help until it is run."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

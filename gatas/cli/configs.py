@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gatas.cli.output import stdout
+from gatas.cli.whole_help import WholeHelp
 
 if TYPE_CHECKING:
     from gatas.training import Config
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 NamedArgument = typer.Argument(metavar="RECIPE|CONFIG", help="A recipe (`gatas config list`), or a YAML file.")
 SetOption = typer.Option([], "--set", metavar="SECTION.KEY=VALUE", help="Change a setting, as training.epochs=200.")
 
-app = typer.Typer(no_args_is_help=True, help="Look at recipes and at settings.")
+app = typer.Typer(cls=WholeHelp, no_args_is_help=True, help="Look at recipes and at settings.")
 
 
 def named_config(named: str, settings: list[str]) -> "Config":

@@ -65,7 +65,7 @@ def init(
     config = (asked if asking else shown)(edges, nodes, data).with_settings(given)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".* columns were not used", GatasWarning)  # these are in the list
+            warnings.filterwarnings("ignore", ".* columns? (was|were) not used", GatasWarning)  # these are in the list
             dataset = open_dataset(config.data)
     except GatasError as error:
         write(config, out)

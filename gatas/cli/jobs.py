@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from gatas.cli.output import plain_table, print_json, print_table, stderr, stdout
+from gatas.cli.whole_help import WholeHelp
 from gatas.errors import ConfigError, JobError, StoreError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ EngineChoice = Literal["serial", "pool", "ray"]
 """The engines of `gatas.scale`, which takes too long to import for a command's help."""
 Chosen = AbstractContextManager["Engine"]
 
-app = typer.Typer(no_args_is_help=True, help="Look at jobs in parts, and go on with them.")
+app = typer.Typer(cls=WholeHelp, no_args_is_help=True, help="Look at jobs in parts, and go on with them.")
 
 
 @app.command()

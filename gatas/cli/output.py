@@ -53,3 +53,8 @@ def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 node`, or `1,797 nodes`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

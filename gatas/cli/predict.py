@@ -7,7 +7,7 @@ import typer
 
 from gatas.cli import jobs, runs
 from gatas.cli.importing import quick_imports
-from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stderr, stdout
+from gatas.cli.output import counted, plain_table, print_json, print_table, progress_bar, stderr, stdout
 from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
 
@@ -123,7 +123,7 @@ def print_numbers(found: "NumberPrediction") -> None:
         if found.deviations is not None:
             cells = [f"{cell} ± {own:.2g}" for cell, own in zip(cells, found.deviations[number], strict=True)]
         table.add_row(str(name), *cells)
-    print_table(f"Numbers of {len(found):,} nodes", table)
+    print_table(f"Numbers of {counted(len(found), 'node')}", table)
 
 
 def print_classes(found: "Prediction") -> None:
@@ -137,7 +137,8 @@ def print_classes(found: "Prediction") -> None:
             f"{found.names[k]} {row[k]:.3f}{deviation}" for k, deviation in zip(best, deviations, strict=True)
         )
         table.add_row(str(name), ", ".join(label) if found.multi_label else label, likeliest)
-    print_table(f"Classes of {len(found):,} nodes", table)
+    what = "Class" if len(found) == 1 and not found.multi_label else "Classes"
+    print_table(f"{what} of {counted(len(found), 'node')}", table)
 
 
 def scored(predictor: "Predictor", pairs: Path, edge_type: str | None) -> "LinkPrediction":
@@ -185,11 +186,11 @@ def print_links(table: Any) -> None:
     shown = plain_table("source", "type", "target", "probability#")
     for row in table.to_pylist():
         shown.add_row(str(row["source"]), row["type"], str(row["target"]), f"{row['probability']:.4f}")
-    print_table(f"{len(table):,} links", shown)
+    print_table(counted(len(table), "link"), shown)
 
 
 def report(out: Path, count: int, json: bool) -> None:
     if json:
         print_json({"file": str(out), "rows": count})
     else:
-        stdout.print(f"{out}: {count:,} predictions", soft_wrap=True)
+        stdout.print(f"{out}: {counted(count, 'prediction')}", soft_wrap=True)

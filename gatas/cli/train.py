@@ -1,18 +1,21 @@
 """`gatas train`: a model for every seed, from a recipe or a YAML file."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gatas.cli.building import builds_said
 from gatas.cli.compiling import compilation_said
 from gatas.cli.configs import NamedArgument, SetOption, named_config
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.importing import quick_imports
 from gatas.cli.metrics import print_metrics
 from gatas.cli.output import print_json, stderr, stdout
+from gatas.errors import GatasError
 
 if TYPE_CHECKING:
     from gatas.inference import Run
@@ -29,6 +32,7 @@ def train(
     seed: int = typer.Option(0, "--seed", help="The first seed."),
     mlflow: bool = typer.Option(False, "--mlflow", help="Log to MLflow too, to where MLFLOW_TRACKING_URI says."),
     mlflow_experiment: str = typer.Option("gatas", "--mlflow-experiment", help="MLflow's experiment to log to."),
+    report: bool = typer.Option(True, "--report/--no-report", help="Write report.html, a page about the run, into its folder."),
     timeout: float = typer.Option(
         600.0, "--timeout", min=0.1, help="Seconds for which processes that torchrun started wait for one another."
     ),
@@ -51,7 +55,7 @@ def train(
             tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
         given: Any = {"data_dir": data_dir, "folder": folder, "device": device, "progress": True, "group": group}
         try:
-            with tracking as tracker, compilation_said(device) if group.first else nullcontext():
+            with tracking as tracker, said_on_stderr(device) if group.first else nullcontext():
                 runs = fit_many(config, numbers, report=tracker, **given)
                 if tracker is not None:
                     tracker.finish(runs)
@@ -61,10 +65,34 @@ def train(
             raise
     if not group.first:
         return
+    reports = written_reports(runs, folder, device) if report else []
     if json:
         print_json(as_json(runs, folder))
     else:
         print_runs(runs, folder)
+        for path in reports:
+            stdout.print(f"Report: {path}", soft_wrap=True)
+
+
+@contextmanager
+def said_on_stderr(device: str) -> Iterator[None]:
+    """Say what is done before the first epoch: kernels that are compiled, transitions that are built."""
+    with compilation_said(device), builds_said():
+        yield
+
+
+def written_reports(runs: "Runs[Run]", folder: Path, device: str) -> list[Path]:
+    """Write a page about each run into its folder; a run is none the worse without."""
+    from gatas.inference.run_report import write_report
+
+    folders = [folder] if len(runs) == 1 else [folder / f"seed-{run.seed}" for run in runs]
+    found = []
+    for place in folders:
+        try:
+            found.append(write_report(place, device=device))
+        except GatasError as error:
+            stderr.print(f"no report of {place}: {error}", style="yellow", soft_wrap=True)
+    return found
 
 
 def print_runs(runs: "Runs[Run]", folder: Path) -> None:

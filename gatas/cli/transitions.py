@@ -19,6 +19,7 @@ from gatas.cli.graphs import (
 )
 from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
 from gatas.cli.verify import verified
+from gatas.cli.whole_help import WholeHelp
 from gatas.errors import StoreError, TransitionError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from gatas.transitions.cost import Caps
     from gatas.transitions.table import Setting
 
-app = typer.Typer(no_args_is_help=True, help="Build typed transition probabilities, and look at them.")
+app = typer.Typer(cls=WholeHelp, no_args_is_help=True, help="Build typed transition probabilities, and look at them.")
 
 
 @app.command()

@@ -112,9 +112,9 @@ def _node_attributes(graph: "nx.Graph[Any]", features: list[str], given: dict[st
     named = {name: column for name, column in given.items() if column is not None}
     there = {name for _, attributes in graph.nodes(data=True) for name in attributes}
     if unused := sorted(map(str, there - {*features, *named.values()})):
+        count = "1 attribute of nodes was" if len(unused) == 1 else f"{len(unused)} attributes of nodes were"
         warnings.warn(
-            f"{len(unused)} attributes of nodes were not used: {', '.join(map(repr, unused))}. Name them by features, label or "
-            "split if they should be.",
+            f"{count} not used: {', '.join(map(repr, unused))}. Name them by features, label or split if they should be.",
             GatasWarning,
             stacklevel=4,
         )

@@ -275,7 +275,12 @@ def node_splits(config: NodeTableData, table: Table, labels: Labels) -> dict[str
         raise GraphError(f"{table.path}, column {table.column_names['split']!r}: no node with a label is of the split "
                          "'train'. Mark what is to be learned from, or remove the column to split by ratios.")  # fmt: skip
     if unlabelled:
-        warnings.warn(f"{unlabelled} nodes of splits have no label and were left out of these.", GatasWarning, stacklevel=4)
+        count = (
+            "1 node of splits has no label and was"
+            if unlabelled == 1
+            else f"{unlabelled} nodes of splits have no label and were"
+        )
+        warnings.warn(f"{count} left out of these.", GatasWarning, stacklevel=4)
     return splits
 
 

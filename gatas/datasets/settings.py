@@ -9,6 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from gatas.errors import ConfigError
 
+NO_SECTION = ("model_type", "model_attributes_type", "dict_type", "dataclass_type")
+"""What pydantic says of a value where settings by name were expected."""
 SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 
@@ -37,7 +39,14 @@ def _explained(models: list[type[BaseModel]], problem: Any, where: str) -> str:
     message = str(problem["msg"])
     if problem["type"] == "value_error":  # of settings together, in words of our own
         return f"{key}: {message.removeprefix('Value error, ')}".removeprefix(": ")
+    if problem["type"] in NO_SECTION:
+        return f"{key} is {problem['input']!r}; expected a section of settings, a line `key: value` for each."
     return f"{key} is {problem['input']!r}; {message[0].lower()}{message[1:]}."
+
+
+def described(content: Any) -> str:
+    """Say what a YAML file has, where it is not sections of settings."""
+    return "is empty" if content is None else f"holds a {type(content).__name__}"
 
 
 def known_keys(models: Iterable[type[BaseModel]], inside: Iterable[Any]) -> list[str]:

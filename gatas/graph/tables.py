@@ -103,8 +103,9 @@ def warn_of_unused(table: Table, used: Sequence[str] = ()) -> None:
 def warn_of_unused_names(path: Path, unused: Sequence[str], stacklevel: int = 3) -> None:
     """Warn of columns of a file that were not used."""
     if unused:
+        count = "1 column was" if len(unused) == 1 else f"{len(unused)} columns were"
         listed = ", ".join(map(repr, unused))
-        warnings.warn(f"{path}: {len(unused)} columns were not used: {listed}.", GatasWarning, stacklevel=stacklevel)
+        warnings.warn(f"{path}: {count} not used: {listed}.", GatasWarning, stacklevel=stacklevel)
 
 
 def checked_ids(table: Table, column: str) -> tuple[Any, IdFacts]:

@@ -30,7 +30,8 @@ DIMENSIONS = 50
 PICTURES, COORDINATES = (".png", ".svg"), (".parquet", ".csv", ".json")
 COLOURED = 20
 """Classes that have a colour of their own: the most frequent ones."""
-OTHERS = "#c4c4c4"
+OTHERS, ONLY = "#c4c4c4", "#0072b2"
+"""Colours of nodes of which nothing is known, beside others and where that is so of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,15 @@ def check_map_suffix(path: Path) -> None:
     check_suffix(path, (*PICTURES, *COORDINATES))
 
 
+@dataclass(frozen=True, eq=False)
+class MapSample:
+    """Nodes that a map shows, by index, with their representations."""
+
+    nodes: Ints  # (n,)
+    rows: NDArray[np.float32]  # (n, K·F'')
+    num_nodes: int  # that they were drawn from
+
+
 def embedding_map(
     trained: TrainedModel,
     nodes: Ints | None = None,
@@ -80,22 +90,33 @@ def embedding_map(
 ) -> EmbeddingMap:
     """Map nodes given by index, or all, by UMAP where it is installed and by t-SNE elsewhere; at most so many of them."""
     chosen = np.arange(trained.graph.num_nodes) if nodes is None else nodes
-    count = len(chosen)
-    if count > most:
-        chosen = np.sort(np.random.default_rng(seed).choice(chosen, most, replace=False))
-    if len(chosen) < FEWEST_NODES:
-        raise GatasError(f"a map of {len(chosen)} nodes was asked for; it takes {FEWEST_NODES} at least.")
-    rows = trained.embed_indices(chosen, progress=progress)
+    drawn = draw_nodes(chosen, most, seed)
+    sample = MapSample(drawn, trained.embed_indices(drawn, progress=progress), len(chosen))
+    return map_sample(trained, sample, method=method, seed=seed)
+
+
+def draw_nodes(nodes: Ints, most: int, seed: int = 0) -> Ints:
+    """Return the nodes that a map shows: of more than `most`, as many drawn at random, the same ones every time."""
+    found = nodes if len(nodes) <= most else np.sort(np.random.default_rng(seed).choice(nodes, most, replace=False))
+    if len(found) < FEWEST_NODES:
+        raise GatasError(f"a map of {len(found)} nodes was asked for; it takes {FEWEST_NODES} at least.")
+    return found
+
+
+def map_sample(trained: TrainedModel, sample: MapSample, *, method: MapMethod = "auto", seed: int = 0) -> EmbeddingMap:
+    """Place nodes whose representations are known; the model itself is not asked again."""
+    if (sample.rows == sample.rows[0]).all():
+        raise GatasError(f"all {len(sample.rows):,} nodes have the same representation, so that there is nothing to map.")
     used = method if method != "auto" else "umap" if find_spec("umap") is not None else "t-sne"
-    known_as, values = _known(trained, chosen)
-    place = _umap(rows, seed) if used == "umap" else _tsne(rows, seed)
+    known_as, values = _known(trained, sample.nodes)
+    place = _umap(sample.rows, seed) if used == "umap" else _tsne(sample.rows, seed)
     return EmbeddingMap(
-        ids_of(trained.graph, chosen),
+        ids_of(trained.graph, sample.nodes),
         place,
         known_as,
         values,
         {"umap": "UMAP", "t-sne": "t-SNE"}[used],
-        count,
+        sample.num_nodes,
         trained.dataset.name,
     )
 
@@ -162,7 +183,9 @@ def _draw(found: EmbeddingMap) -> "Figure":
     x, y = found.coordinates.T
     size = float(np.clip(6000 / len(x), 3, 30))
     absent = np.array([value is None for value in found.values])
-    axes.scatter(x[absent], y[absent], s=size, color=OTHERS, linewidths=0, label="not known" if absent.any() else None)
+    some = absent.any() and not absent.all()
+    colour = OTHERS if some else ONLY
+    axes.scatter(x[absent], y[absent], s=size, color=colour, linewidths=0, label="not known" if some else None)
     if any(isinstance(value, float) for value in found.values):
         numbers = np.array([value for value in found.values if value is not None], np.float64)
         points = axes.scatter(x[~absent], y[~absent], s=size, c=numbers, cmap="viridis", linewidths=0)
@@ -185,10 +208,8 @@ def _draw(found: EmbeddingMap) -> "Figure":
             text.set_parse_math(False)
     axes.set(xticks=[], yticks=[], aspect="equal")
     axes.spines[:].set_visible(False)
-    some = f"{len(x):,} of " if len(x) < found.num_nodes else ""
-    axes.set_title(
-        f"{found.title}: {some}{found.num_nodes:,} nodes by their representations ({found.method})", parse_math=False
-    )
+    of = f"{len(x):,} of " if len(x) < found.num_nodes else ""
+    axes.set_title(f"{found.title}: {of}{found.num_nodes:,} nodes by their representations ({found.method})", parse_math=False)
     return figure
 
 

@@ -24,7 +24,7 @@ from gatas.inference.link_explanation import (
 )
 from gatas.inference.path_contributions import PathTerms, path_terms
 from gatas.inference.trained import TrainedModel
-from gatas.inference.walks import AnyGraph, PathWalks
+from gatas.inference.walks import AnyGraph, PathWalks, shared_neighbours
 from gatas.nn.link_decoders import VectorDecoder
 from gatas.nn.link_head import LinkHead
 from gatas.sampling.sampler import Mode
@@ -86,7 +86,7 @@ def _explained(trained: TrainedModel, link: _Link, mode: Mode, draw: int) -> Lin
         terms=tuple(LinkContribution(*key, value, chance(log_odds - value)) for key, value in values.items()),  # type: ignore[arg-type]
         paths=() if found is None else _paths(trained, link, found, log_odds),
         parts=tuple(_parts(head, values, found, log_odds)),
-        shared_neighbours=_shared_neighbours(trained, link),
+        shared_neighbours=tuple(map(trained.graph.id_of, shared_neighbours(trained.graph, link.source, link.target).tolist())),
         neighbourhood=None if score is None else score.explanation(trained, name, log_odds, mode),
     )
 
@@ -232,10 +232,3 @@ def _is_known(trained: TrainedModel, link: _Link) -> bool:
         return False
     edges = graph.edges_from(np.array([link.source]))
     return bool(((edges.target == link.target) & (edges.edge_type == graph.edge_type_names.index(name))).any())
-
-
-def _shared_neighbours(trained: TrainedModel, link: _Link) -> tuple[int | str, ...]:
-    """Return the nodes one step from both ends."""
-    one, other = (trained.graph.edges_from(np.array([node])).target for node in (link.source, link.target))
-    shared = np.setdiff1d(np.intersect1d(one, other), [link.source, link.target])
-    return tuple(trained.graph.id_of(node) for node in shared.tolist())

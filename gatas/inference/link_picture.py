@@ -16,8 +16,8 @@ MOST_BARS, MOST_WALKS = 16, 3
 """Contributions that are shown, and walks of each path."""
 LONGEST_LABEL, ROOM = 44, 40
 """Letters of a bar's label, and of all nodes of a walk together."""
-FEWEST_LINES = 8
-"""Lines that walks are given room for, so that few of them are not spread out."""
+LINE = 0.55
+"""Inches of a bar, or of a walk."""
 
 
 def link_heading(explanation: LinkExplanation) -> str:
@@ -43,11 +43,14 @@ def draw_link(explanation: LinkExplanation, top: int = 10) -> Figure:
     """Draw a bar for each contribution, and the likeliest walks over the `top` strongest paths."""
     paths = explanation.paths[: min(top, len(COLOURS))]
     colours = {path.name: COLOURS[k] for k, path in enumerate(paths)}
-    lines = max(
-        len(explanation.terms) + min(len(explanation.paths), MOST_BARS), sum(len(path.walks[:MOST_WALKS]) for path in paths)
-    )
-    figure = Figure(figsize=(15, max(4.5, 1.5 + 0.6 * lines)), layout="constrained")
-    bars, walks = figure.subplots(1, 2, width_ratios=(1, 1.25))
+    num_bars = 1 + min(len(explanation.contributions), MOST_BARS + 1)
+    num_walks = max(1, sum(len(path.walks[:MOST_WALKS]) for path in paths))
+    if num_walks <= num_bars // 2:  # few walks leave half of a wide picture empty: they stand below
+        figure = Figure(figsize=(10, 1.6 + LINE * (num_bars + num_walks)), layout="constrained")
+        bars, walks = figure.subplots(2, 1, height_ratios=(num_bars + 1, num_walks + 0.6))
+    else:
+        figure = Figure(figsize=(15, 1.6 + LINE * max(num_bars, num_walks)), layout="constrained")
+        bars, walks = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_bars(bars, explanation, colours)
     _draw_walks(walks, explanation, paths, colours)
     figure.suptitle(link_heading(explanation), fontsize=15, parse_math=False)
@@ -96,7 +99,7 @@ def _draw_walks(axes: Any, explanation: LinkExplanation, paths: tuple[PathContri
         axes.text(0.5, 0.5, text, ha="center", va="center", color="#666666", transform=axes.transAxes)
         return
     axes.set_xlim(-0.12, 1.28)
-    axes.set_ylim(max(len(rows), FEWEST_LINES) - 0.4, -0.7)
+    axes.set_ylim(len(rows) - 0.4, -0.7)
     for row, (path, walk) in enumerate(rows):
         _draw_walk(axes, row, path, [str(node) for node in walk.nodes], colours[path.name])
         axes.text(1.27, row, f"{100 * walk.share:.0f} %", ha="right", va="center", fontsize=9, color="#666666")

@@ -25,8 +25,10 @@ MOST = 40
 """Rows that a picture has room for."""
 LONGEST = 22
 """Letters of an id; longer ones are cut."""
-LETTER = 0.02
-"""Width of one, as a share of the picture's half."""
+WIDTH, LETTER = 8.4, 0.08
+"""Inches of one end's picture, and of a letter of an id."""
+LEGEND = 0.24
+"""Inches of a line of the legend."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,16 @@ def draw_explanation(explanation: Explanation, top: int = 24) -> Figure:
     """Draw the `top` rows most attended to, as far as there is room; of a link both ends, side by side."""
     ends, top = explanation.ends, min(top, MOST)
     colours = _colours(ends, top)
-    figure = Figure(figsize=(8.4 * len(ends), 9.4), layout="constrained")
+    handles, columns = _handles(explanation, colours), 2 * len(ends)
+    boxes = [_bounds(end, _placed(end, top, colours)) for end in ends]
+    height = max(WIDTH * (box.top - box.bottom) / (box.right - box.left) for box in boxes)
+    figure = Figure(figsize=(WIDTH * len(ends), 1.2 + height + LEGEND * -(-len(handles) // columns)), layout="constrained")
     widest = max(float(end.attention.max(initial=0.0)) for end in ends) or 1.0
-    for axes, end in zip(np.atleast_1d(figure.subplots(1, len(ends))), ends, strict=True):
+    for axes, end, box in zip(np.atleast_1d(figure.subplots(1, len(ends))), ends, boxes, strict=True):
+        axes.set(xlim=(box.left, box.right), ylim=(box.bottom, box.top))
         _draw_end(axes, end, colours, top, widest, {other.target for other in ends})
     figure.suptitle(heading(explanation), fontsize=15, parse_math=False)
-    legend = figure.legend(
-        handles=_handles(explanation, colours), loc="outside lower center", ncols=2 * len(ends), frameon=False, fontsize=9
-    )
+    legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
@@ -130,15 +134,35 @@ def _placed(explanation: Explanation, top: int, colours: dict[str, str]) -> list
     return [Spot(int(explanation.step[own[0]]), float(angle), own) for own, angle in zip(spots, angles, strict=True)]
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What a picture must have room for: rings, and labels as far as they reach."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+
+def _bounds(end: Explanation, spots: list[Spot]) -> Bounds:
+    """Fit rings and labels. What a letter takes of the picture's width depends on that width, so it is found step by step."""
+    steps = max([1, *(spot.step for spot in spots)]) + 0.12
+    angles = np.array([spot.angle for spot in spots])
+    letters = np.array([len(readable(end.neighbour[spot.rows[0]])) for spot in spots])
+    distance = np.array([spot.step + 0.2 for spot in spots])
+    found = Bounds(-steps, steps, -steps, steps)
+    for _ in range(8):
+        tips = distance + letters * LETTER / WIDTH * (found.right - found.left)
+        x, y = tips * np.cos(angles), tips * np.sin(angles)
+        found = Bounds(min([-steps, *x]), max([steps, *x]), min([-steps, *y]), max([steps, *y]))
+    return found
+
+
 def _draw_end(axes: Any, end: Explanation, colours: dict[str, str], top: int, widest: float, targets: set[int | str]) -> None:
     axes.set_aspect("equal")
     axes.axis("off")
     spots = _placed(end, top, colours)
     steps = max([1, *(spot.step for spot in spots)])
-    letters = [(spot.step, len(readable(end.neighbour[spot.rows[0]]))) for spot in spots]
-    reach = max([steps + 0.3, *((step + 0.15) / (1 - LETTER * length) for step, length in letters)])
-    axes.set_xlim(-reach, reach)
-    axes.set_ylim(-reach, reach)
     for step in range(1, steps + 1):
         axes.add_patch(Circle((0, 0), step, fill=False, edgecolor="#e3e3e3", linewidth=1, zorder=0))
         caption = f"{end.depths[step].name}: {100 * end.depths[step].attention:.0f} %"
@@ -151,8 +175,9 @@ def _draw_end(axes: Any, end: Explanation, colours: dict[str, str], top: int, wi
     if own > 0:
         axes.add_patch(Circle((0, 0), 0.3, fill=False, edgecolor=SELF, linewidth=own, zorder=3))
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
-    name = textwrap.fill(readable(end.target), 9)
-    axes.text(0, 0, name, ha="center", va="center", fontsize=11, fontweight="bold", zorder=6, parse_math=False, bbox=box)
+    name = textwrap.fill(readable(end.target), 9, break_long_words=False, break_on_hyphens=False)
+    size = np.clip(110 / max(map(len, name.split("\n"))), 6.5, 11)  # whole words, so that long ones are smaller
+    axes.text(0, 0, name, ha="center", va="center", fontsize=size, fontweight="bold", zorder=6, parse_math=False, bbox=box)
     drawn = min(top, len(end))
     shown = f"{drawn:,} of {len(end):,} rows shown, {100 * end.attention[:drawn].sum():.0f} % of the attention"
     axes.set_title(

@@ -98,12 +98,13 @@ def evaluate_ranking(
     """
     trained = nodes.trained
     ranking = LinkRanking.of_split(trained.dataset, split)
-    scorer = _scorer(nodes, lambda share: progress(REPRESENTING * share))
+    scorer = ranking_scorer(nodes, lambda share: progress(REPRESENTING * share))
     ranks = ranking.ranks(
         scorer, batch_size, device=trained.device, progress=lambda share: progress(REPRESENTING + (1 - REPRESENTING) * share)
     )
     return ranking_metrics(ranks, trained.names)
 
 
-def _scorer(nodes: AllNodes, progress: ProgressCallback) -> LinkScorer:
+def ranking_scorer(nodes: AllNodes, progress: ProgressCallback = silent) -> LinkScorer:
+    """Return what scores all nodes as ends of links, by the parts of a model or by its head."""
     return DrawnPartsScorer(nodes, progress) if nodes.trained.exact.parts else HeadScorer(nodes.trained, progress)

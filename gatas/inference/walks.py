@@ -118,6 +118,12 @@ class PathWalks:
         return len(np.unique(np.concatenate(inner))) if inner else 0
 
 
+def shared_neighbours(graph: AnyGraph, source: int, target: int) -> Ints:
+    """Return the nodes one step from both of two nodes, ascending."""
+    one, other = (graph.edges_from(np.array([node])).target for node in (source, target))
+    return np.setdiff1d(np.intersect1d(one, other), [source, target])
+
+
 def _steps_between(
     graph: AnyGraph, walks: Walks, source: int, target: int, relations: Sequence[int]
 ) -> tuple[list[Ints], list[Step]]:

@@ -12,14 +12,17 @@ from fastapi.responses import FileResponse
 from gatas import __version__
 from gatas.inference.columns import columns_of
 from gatas.serving import responses
+from gatas.serving.data_responses import BetweenResponse, NodeDataResponse
 from gatas.serving.errors import ApiError, ErrorResponse, add_error_handlers, model_not_ready, retry_later, unprocessable
 from gatas.serving.middleware import add_middleware
 from gatas.serving.requests import (
+    BetweenRequest,
     EmbedRequest,
     ExplainRequest,
     LinksRequest,
     NeighboursRequest,
     NewNodes,
+    NodeDataRequest,
     PredictRequest,
     RankLinksRequest,
     SearchRequest,
@@ -69,6 +72,7 @@ def make_app(service: ModelService) -> FastAPI:
     add_error_handlers(app)
     _add_health(app, service)
     _add_predictions(app, service)
+    _add_data(app, service)
     _add_model(app, service)
     _add_page(app)
     return app
@@ -179,11 +183,36 @@ def _add_predictions(app: FastAPI, service: ModelService) -> None:
         return await respond(SearchRequest(query=query, limit=_check_count(limit, settings.max_rows, "rows")))
 
 
+def _add_data(app: FastAPI, service: ModelService) -> None:
+    @app.post("/v1/nodes/data", tags=["data"], response_model=NodeDataResponse, responses=ERRORS)
+    async def node_data(request: NodeDataRequest) -> Response:
+        """Return what the data says of nodes: type, true class or numbers, split, columns, edges. Nothing is predicted."""
+        _check_count(request.top, service.settings.max_rows, "rows")
+        count = _check_count(len(request.ids), service.settings.max_ids, "ids")
+        _check_count(count * request.top, service.settings.max_edges, "ids times rows")
+        return Response(await service.submit(request, count), media_type="application/json")
+
+    @app.post("/v1/between", tags=["data"], response_model=BetweenResponse, responses=ERRORS)
+    async def between(request: BetweenRequest) -> Response:
+        """Return what lies between two nodes: neighbours that they share, and the likeliest walks over a typed path."""
+        _check_count(request.top, service.settings.max_rows, "rows")
+        return Response(await service.submit(request), media_type="application/json")
+
+
 def _add_model(app: FastAPI, service: ModelService) -> None:
     @app.get("/v1/model", tags=["model"], response_model=responses.ModelResponse, responses=ERRORS)
     async def model() -> responses.ModelResponse:
         """Describe the model that answers, its graph, and the limits of this server."""
         return _describe_model(service)
+
+    computing = {"model": responses.MapResponse, "description": "The map is being made; Retry-After says when to ask again"}
+
+    @app.get("/v1/map", tags=["model"], response_model=responses.MapResponse, responses={**ERRORS, 202: computing})
+    async def embedding_map() -> Response:
+        """Return a map of the nodes' representations. It is made once, in the background, when it is first asked for."""
+        finished, body = service.current_model().map.response()
+        headers = {} if finished else {"retry-after": "1"}
+        return Response(body, 200 if finished else 202, headers, "application/json")
 
     if service.settings.reload:
 
@@ -229,6 +258,7 @@ def _describe_model(service: ModelService) -> responses.ModelResponse:
         embedding_size=predictor.embedding_size,
         neighbours=model.neighbours,
         first_ids=model.ids.ids[:10].to_pylist(),
+        results=model.results,
         limits=responses.RequestLimits(
             **{name: getattr(service.settings, name) for name in responses.RequestLimits.model_fields}
         ),

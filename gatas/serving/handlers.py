@@ -1,6 +1,7 @@
 """From requests to responses: requests of a kind that wait together are answered by one call of the model."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,17 @@ from pydantic_core import to_json
 
 from gatas.graph.inputs import Ints
 from gatas.inference import LinkExplanation, NumberPrediction, Prediction
+from gatas.inference.walks import PathWalks, shared_neighbours
 from gatas.serving.errors import ApiError, unprocessable
 from gatas.serving.loaded_model import LoadedModel
 from gatas.serving.requests import (
+    BetweenRequest,
     EmbedRequest,
     ExplainRequest,
     LinksRequest,
     ModelRequest,
     NeighboursRequest,
+    NodeDataRequest,
     PredictRequest,
     RankLinksRequest,
     SearchRequest,
@@ -197,6 +201,40 @@ def _neighbours(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWant
     return [{"id": node_id, "method": model.neighbours, "neighbours": found.table().to_pylist()}]
 
 
+def _node_data(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
+    (one,) = group
+    return [{"nodes": [asdict(model.node_data.read(node, one.request.top)) for node in one.nodes.tolist()]}]
+
+
+def _between(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
+    (one,) = group
+    graph, top, relations = one.predictor.graph, one.request.top, one.request.relations
+    source, target = one.nodes.tolist()
+    shared = shared_neighbours(graph, source, target)
+    body = {
+        "source": one.ids[0],
+        "target": one.ids[1],
+        "num_shared_neighbours": len(shared),
+        "shared_neighbours": [graph.id_of(node) for node in shared[:top].tolist()],
+        "num_walks": None,
+        "walks": [],
+        "num_between": None,
+        "between": [],
+    }
+    if not relations:
+        return [body]
+    path = [graph.relation_names.index(name) for name in relations]
+    walks = PathWalks(graph, one.predictor.model.transitions.setting, source, target, path)
+    likeliest, between = walks.likeliest(top), walks.between(top)
+    found = {
+        "num_walks": walks.count,
+        "walks": [{"nodes": [graph.id_of(node) for node in walk.nodes], "share": walk.share} for walk in likeliest],
+        "num_between": walks.num_between,
+        "between": [{"node": graph.id_of(passed.node), "step": passed.step, "share": passed.share} for passed in between],
+    }
+    return [{**body, **found}]
+
+
 def _search(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
     ids, more = model.ids.search(group[0].request.query, group[0].request.limit)
     return [{"ids": ids, "more": more}]
@@ -215,5 +253,7 @@ HANDLERS: dict[type, Callable[[LoadedModel, list[ResolvedRequest], IsWanted], li
     RankLinksRequest: _rank_links,
     ExplainRequest: _explain,
     NeighboursRequest: _neighbours,
+    NodeDataRequest: _node_data,
+    BetweenRequest: _between,
     SearchRequest: _search,
 }

@@ -1,6 +1,7 @@
 """`LoadedModel`: a predictor that is ready to answer requests, with an index of its ids and of its nearest nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +14,16 @@ from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
 from gatas.inference import NearestNodes, Predictor, load
+from gatas.inference.embedding_map import EmbeddingMap, MapSample, draw_nodes, map_sample
 from gatas.inference.ids import ids_of
+from gatas.inference.node_data import NodeDataReader
+from gatas.serving.background_map import BackgroundMap
 from gatas.serving.errors import unprocessable
+from gatas.serving.run_results import RunResults, read_results
 
 NeighbourMethod = Literal["exact", "hnsw", "off"]
+MAPPED = 2000
+"""Nodes that the map shows: t-SNE takes some ten seconds for them on one core."""
 
 
 class LoadedModel:
@@ -26,18 +33,34 @@ class LoadedModel:
         predictor: Answers the requests.
         neighbours: How nearest nodes are found. Any but `"off"` represents all nodes now. It is off where nodes have no
             representations.
+        results: What the run measured, where the model comes from the folder of one.
 
     What links are ranked by is made now as well, so that no request waits for it.
     """
 
-    def __init__(self, predictor: Predictor, neighbours: NeighbourMethod = "exact") -> None:
+    def __init__(self, predictor: Predictor, neighbours: NeighbourMethod = "exact", results: RunResults | None = None) -> None:
+        self.results, self.node_data = results, NodeDataReader(predictor.dataset)
         self.predictor, self.fingerprint, graph = predictor, predictor.fingerprint, predictor.dataset.graph
         self.neighbours, self.ids = neighbours if predictor.embedding_size else "off", IdIndex(graph)
         rows = self._representations()
         if not np.isfinite(rows).all():
             raise GatasError("the model's representations are not finite numbers. Serve another run, or train it again.")
         self.nearest = None if self.neighbours == "off" else NearestNodes(graph, rows, self.neighbours)
+        self.map = BackgroundMap(self.fingerprint, self._map_maker(rows))
         predictor.prepare_links()
+
+    def _map_maker(self, rows: NDArray[np.float32]) -> Callable[[], EmbeddingMap]:
+        """Return what makes the map: of rows that are kept now, as another thread must not ask the model for them."""
+        if not self.predictor.embedding_size:
+            return _refusal("the nodes of this model have no representations, so that there is nothing to map.")
+        if self.nearest is None:
+            return _refusal("this server was started with --neighbours off: nodes were not represented. Start it without that.")
+        count = len(rows)
+        try:
+            nodes = draw_nodes(np.arange(count), MAPPED)
+        except GatasError as error:
+            return _refusal(str(error))
+        return partial(map_sample, self.predictor, MapSample(nodes, rows[nodes], count))
 
     def _representations(self) -> NDArray[np.float32]:
         """Represent all nodes, or where nearest ones are not asked for, one, to see whether it can be."""
@@ -45,6 +68,13 @@ class LoadedModel:
         if self.neighbours != "off":
             return predictor.all_nodes.represent_all() if predictor.predicts_links else predictor.embed_all()
         return predictor.embed_indices(np.arange(1 if predictor.embedding_size else 0))
+
+
+def _refusal(reason: str) -> Callable[[], EmbeddingMap]:
+    def refuse() -> EmbeddingMap:
+        raise GatasError(reason)
+
+    return refuse
 
 
 class IdIndex:
@@ -77,4 +107,5 @@ class IdIndex:
 
 def load_model(run: Path, device: str = "auto", neighbours: NeighbourMethod = "exact") -> LoadedModel:
     """Load a run folder, and prepare the transitions of all its nodes. A symbolic link is followed at this moment."""
-    return LoadedModel(load(run.resolve(), device=device).prepare(), neighbours)
+    folder = run.resolve()
+    return LoadedModel(load(folder, device=device).prepare(), neighbours, read_results(folder))

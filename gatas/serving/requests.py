@@ -117,6 +117,24 @@ class NeighboursRequest(StrictRequest):
     new: NewNodes | None = None
 
 
+class NodeDataRequest(StrictRequest):
+    """Nodes of which it is asked what the data says."""
+
+    ids: list[NodeId]
+    top: Annotated[int, Field(ge=0)] = Field(20, description="Number of columns, and of edges, to return for each node")
+
+
+class BetweenRequest(StrictRequest):
+    """Two nodes, of which it is asked what lies between them."""
+
+    source: NodeId
+    target: NodeId
+    relations: list[ShortText] | None = Field(
+        None, description="Typed path whose walks are wanted, as in `relations` of an explanation's rows"
+    )
+    top: PositiveInt = Field(5, description="Number of shared neighbours, of walks, and of nodes between, to return")
+
+
 class SearchRequest(StrictRequest):
     """A text to search for in the ids of nodes."""
 
@@ -125,5 +143,13 @@ class SearchRequest(StrictRequest):
 
 
 ModelRequest = (
-    EmbedRequest | PredictRequest | LinksRequest | RankLinksRequest | ExplainRequest | NeighboursRequest | SearchRequest
+    EmbedRequest
+    | PredictRequest
+    | LinksRequest
+    | RankLinksRequest
+    | ExplainRequest
+    | NeighboursRequest
+    | NodeDataRequest
+    | BetweenRequest
+    | SearchRequest
 )

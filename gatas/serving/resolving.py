@@ -15,17 +15,21 @@ from gatas.inference.ids import ids_of, indices_of
 from gatas.serving.errors import unprocessable
 from gatas.serving.loaded_model import LoadedModel
 from gatas.serving.requests import (
+    BetweenRequest,
     EmbedRequest,
     ExplainRequest,
     LinksRequest,
     ModelRequest,
     NeighboursRequest,
     NewNodes,
+    NodeDataRequest,
     PredictRequest,
     RankLinksRequest,
     SearchRequest,
 )
 
+MOST_STEPS = 8
+"""Steps of a path whose walks are asked for."""
 LISTED_NAMES = 20
 """Names that a message lists."""
 
@@ -49,6 +53,11 @@ def resolve(model: LoadedModel, request: ModelRequest) -> ResolvedRequest:
     """Look up what a request names, and check that the model can answer it."""
     if isinstance(request, SearchRequest):
         return ResolvedRequest(request, model.predictor, np.empty(0, np.int64))
+    if isinstance(request, NodeDataRequest):
+        return ResolvedRequest(request, model.predictor, model.ids.find(request.ids))
+    if isinstance(request, BetweenRequest):
+        _check_relations(model, request.relations or [])
+        return ResolvedRequest(request, model.predictor, model.ids.find([request.source, request.target]))
     predictor = model.predictor if request.new is None else _with_new_nodes(model, request.new)
     if isinstance(request, EmbedRequest | PredictRequest):
         if isinstance(request, PredictRequest):
@@ -81,6 +90,15 @@ def _resolved_ranking(model: LoadedModel, predictor: Predictor, request: RankLin
     except GatasError as error:
         raise unprocessable("wrong_node_type", str(error)) from None
     return ResolvedRequest(request, predictor, nodes, np.array([kind]))
+
+
+def _check_relations(model: LoadedModel, relations: Sequence[str]) -> None:
+    known = model.predictor.dataset.graph.edge_type_names
+    if unknown := [name for name in relations if name not in known]:
+        raise unprocessable("unknown_type", f"there is no edge type {unknown[0]!r}; the graph has {_listed(known)}.")
+    if len(relations) > MOST_STEPS:
+        text = f"the path has {len(relations):,} steps; at most {MOST_STEPS} are walked. Ask for a shorter one."
+        raise unprocessable("too_many", text)
 
 
 def link_type_index(model: LoadedModel, name: str | None) -> int:

@@ -1,8 +1,11 @@
 """Response bodies. `model` is the fingerprint of the model that answered."""
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 from gatas.inference.predictor import Id
+from gatas.serving.run_results import RunResults
 
 MODEL = "Fingerprint of the model that answered"
 
@@ -249,7 +252,23 @@ class ModelResponse(BaseModel):
     embedding_size: int
     neighbours: str = Field(description="How nearest nodes are found: `exact`, `hnsw` or `off`")
     first_ids: list[Id] = Field(description="Ids of the first few nodes")
+    results: RunResults | None = Field(description="What the run measured; null for a model that comes from no folder")
     limits: RequestLimits
+
+
+class MapResponse(BaseModel):
+    """Nodes in a plane, near one another where they are represented alike."""
+
+    model: str = Field(description=MODEL)
+    status: Literal["ready", "computing", "unavailable"]
+    reason: str | None = Field(description="Why there is no map, if it is `unavailable`")
+    method: str | None = Field(description="How nodes were placed: `t-SNE` or `UMAP`")
+    known_as: str | None = Field(description="What `values` are: `class`, `type` (of node), or the name of a number")
+    num_nodes: int = Field(description="Number of nodes of the graph; of more than 2,000, as many are drawn, always the same")
+    ids: list[Id] = Field(description="The nodes of the map; the lists below are in their order")
+    x: list[float]
+    y: list[float]
+    values: list[str | float | None] = Field(description="What is known of each node; null where nothing is")
 
 
 class HealthResponse(BaseModel):

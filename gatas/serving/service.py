@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from gatas.errors import GatasError
+from gatas.serving.background_map import making_maps
 from gatas.serving.batching import Batcher, QueuedRequest
 from gatas.serving.errors import ApiError, model_not_ready
 from gatas.serving.handlers import HandlerOutcome, handle_batch
@@ -40,7 +41,7 @@ class ModelService:
     @property
     def busy(self) -> bool:
         """Whether a thread is still at work."""
-        return self.loading.locked() or self.batcher.thread.is_alive()
+        return self.loading.locked() or self.batcher.thread.is_alive() or making_maps()
 
     def start(self) -> None:
         """Begin to load the model; requests that come before it is loaded are told to retry."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ModelWrapValidatorHandle
 
 from gatas.datasets import Dataset
 from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
-from gatas.datasets.settings import parsed_setting
+from gatas.datasets.settings import described, parsed_setting
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, NumberOrAuto, checked, model_defaults, scores_pairs
 from gatas.tasks.recommended import recommended
@@ -230,7 +230,7 @@ def _task_of(data: Any) -> str:
     try:
         task: str = data.task if isinstance(data, DataSettings) else data_config(data).task  # type: ignore[attr-defined]
         return task
-    except (ConfigError, TypeError, AttributeError):
+    except (ConfigError, TypeError, ValueError, AttributeError):
         return ""
 
 
@@ -243,7 +243,7 @@ def load_config(path: str | Path) -> Config:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{path} could not be read as YAML ({reason}).") from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{path} holds a {type(content).__name__}; expected sections {', '.join(Config.model_fields)}.")
+        raise ConfigError(f"{path} {described(content)}; expected sections {', '.join(Config.model_fields)}.")
     try:
         config = checked(Config, {str(key): value for key, value in content.items()})
     except ConfigError as error:

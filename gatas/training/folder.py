@@ -5,6 +5,8 @@ data/                graph, node table and targets       metrics.json         wh
 about.json           format, version, task, seed         history.jsonl        epoch by epoch
 ids.parquet          the id of each node index           *.png, *.csv         plots, and tables by class or number
 checksums.json       the sha256 of every file here
+
+Epochs count from 0 in files: `best_epoch` of metrics.json is a line of history.jsonl. What people read counts from 1.
 """
 
 import json

@@ -1,8 +1,9 @@
 """`fit_models`: the training loop, for one model or for one of each of several seeds in one program."""
 
+import itertools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
-from gatas.training.progress import Entry, Report, reporting
+from gatas.training.progress import Entry, Report, Reporter, reporting
 from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 from gatas.training.task_making import choices_of, make_task
@@ -64,7 +65,7 @@ def fit_models(
         return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
     task = make_task(dataset, config.training, models[0])
     learner = Learner.of(models, task, config.training, chosen_device(device), group)
-    session, first = Session(learner, seeds, report, limit or Limit()), group.first
+    session, first = Session(learner, seeds, Reporter(report, None), limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
     with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
         choices = choices_of(models[0], dataset, config)
@@ -173,7 +174,7 @@ class Session:
 
     learner: Learner
     seeds: list[int]
-    report: Report | None
+    report: Reporter
     limit: Limit
     history: list[Entry] = field(default_factory=list)
     cut: str = ""  # by what, if it was
@@ -204,7 +205,8 @@ class Session:
             batches = upcoming
             self.set_rate(epoch)
             checkpoints.begin(self.program)
-            losses = self.program.train(batches, position.batch, interrupt.asked)  # (num_batches, models at work)
+            stop = self.counting(epoch, position.batch, len(batches), interrupt.asked)
+            losses = self.program.train(batches, position.batch, stop)  # (num_batches, models at work)
             upcoming = self.batches(epoch + 1)  # while a GPU is still at work
             losses = losses.cpu()
             training = perf_counter() - started
@@ -220,8 +222,7 @@ class Session:
             self.warn_of_jump(entry)
             self.history.append(entry)
             checkpoints.record(entry)
-            if self.report is not None:
-                self.report({**entry, "seeds": self.seeds, "epochs": self.config.epochs, "stopping": self.stopping})
+            self.report({**entry, "seeds": self.seeds, "epochs": self.config.epochs, "stopping": self.stopping})
             position = Position(epoch + 1)
             if interrupt.asked():
                 break
@@ -243,6 +244,16 @@ class Session:
         position, self.stopping, self.history = self.group.broadcast((position, self.stopping, self.history))
         self.group.copy_first(self.learner.state().values())
         return position
+
+    def counting(self, epoch: int, done: int, count: int, asked: Callable[[], bool]) -> Callable[[], bool]:
+        """Return `asked`, which is called after each batch, so that batches are told of as well."""
+        numbers = itertools.count(done + 1)
+
+        def stop() -> bool:
+            self.report.batch(epoch, self.config.epochs, next(numbers), count)
+            return asked()
+
+        return stop
 
     def batches(self, epoch: int) -> Batches:
         several = [self.task.epoch(self.seeds[row], epoch) for row in self.rows]
@@ -317,8 +328,8 @@ class Session:
         what = "weights became infinite" if math.isfinite(loss) else f"the loss became {loss}"
         rows = batches.columns["target"][number].reshape(len(self.rows), -1)[model, :5].tolist()
         raise TrainingError(
-            f"{what} in epoch {position.epoch}, batch {number} (targets {rows}…), seed {self.seeds[self.rows[model]]}. The "
-            f"model has its {'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller "
+            f"{what} in epoch {position.epoch + 1}, batch {number + 1} (targets {rows}…), seed {self.seeds[self.rows[model]]}. "
+            f"The model has its {'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller "
             "learning_rate."
         )
 

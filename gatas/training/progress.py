@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from statistics import fmean, median
 from time import monotonic
 from types import TracebackType
@@ -15,31 +16,46 @@ from rich.table import Table
 from rich.text import Text
 
 from gatas.transitions.cost import readable_seconds
+from gatas.transitions.watching import watch_builds
 
 Entry = dict[str, Any]
 Report = Callable[[Entry], None]
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_WITHIN_EPOCHS = 20.0
+"""Between lines about an epoch that is not done yet."""
 
 
 @contextmanager
-def reporting(report: Report | None, progress: bool, choices: Sequence[str] = ()) -> Iterator[Report | None]:
-    """Give what `fit` reports each epoch to: the `report` that was given, the display if `progress` is wanted, or both.
+def reporting(report: Report | None, progress: bool, choices: Sequence[str] = ()) -> Iterator["Reporter"]:
+    """Give what `fit` reports to: the `report` that was given, the display if `progress` is wanted, or both.
 
     The display begins with the `choices` that were made where settings left them open.
     """
     if not progress:
-        yield report
+        yield Reporter(report, None)
         return
-    with ProgressDisplay() as display:
+    with ProgressDisplay() as display, watch_builds(display.build):
         for choice in choices:
             display.console.print(choice, soft_wrap=True)
+        yield Reporter(report, display)
 
-        def both(entry: Entry) -> None:
-            display(entry)
-            if report is not None:
-                report(entry)
 
-        yield both
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Passes on what a training tells: each epoch to both, each batch to the display."""
+
+    report: Report | None
+    display: "ProgressDisplay | None"
+
+    def __call__(self, entry: Entry) -> None:
+        for told in (self.display, self.report):
+            if told is not None:
+                told(entry)
+
+    def batch(self, epoch: int, epochs: int, done: int, count: int) -> None:
+        """Tell that so many of an epoch's batches are done."""
+        if self.display is not None:
+            self.display.batch(epoch, epochs, done, count)
 
 
 class ProgressDisplay:
@@ -50,6 +66,7 @@ class ProgressDisplay:
         self.clock, self.started = clock, clock()
         self.said = self.started
         self.entry: Entry | None = None
+        self.now = "first epoch"  # what is being done, until an epoch is
         self.unsaid = False
         self.seconds: deque[float] = deque(maxlen=5)  # of the last epochs; the first may have compiled something
         lively = self.console.is_terminal and not self.console.is_dumb_terminal
@@ -70,10 +87,24 @@ class ProgressDisplay:
 
     def __call__(self, entry: Entry) -> None:
         """Take an epoch's entry from `fit`."""
-        self.entry, self.unsaid = entry, True
+        self.entry, self.unsaid, self.now = entry, True, ""
         self.seconds.append(entry["seconds"])
         if self.live is None and self.clock() - self.said >= SECONDS_BETWEEN_LINES:
             self._say()
+
+    def batch(self, epoch: int, epochs: int, done: int, count: int) -> None:
+        """Take notice of a batch; a long epoch is told of before it is over."""
+        self._do(f"epoch {epoch + 1}/{epochs}, batch {done:,} of {count:,}")
+
+    def build(self, share: float) -> None:
+        """Take notice of transitions that are being built."""
+        self._do(f"building transitions, {share:.0%}")
+
+    def _do(self, now: str) -> None:
+        self.now = now
+        if self.live is None and self.clock() - self.said >= SECONDS_WITHIN_EPOCHS:
+            self.console.print(f"{now}  {readable_seconds(self.clock() - self.started)}", soft_wrap=True)
+            self.said = self.clock()
 
     def _say(self) -> None:
         assert self.entry is not None
@@ -84,10 +115,10 @@ class ProgressDisplay:
     def picture(self) -> RenderableType:
         """Return two lines: how far, and how well."""
         if self.entry is None:
-            return Text(f"first epoch  {readable_seconds(self.clock() - self.started)}", style="dim")
+            return Text(f"{self.now}  {readable_seconds(self.clock() - self.started)}", style="dim")
         bar = ProgressBar(total=self.entry["epochs"], completed=self.entry["epoch"] + 1, width=24)
         how_far = Table.grid(padding=(0, 2))
-        how_far.add_row(place(self.entry), bar, self.times(self.entry))
+        how_far.add_row(place(self.entry), bar, self.times(self.entry), Text(self.now, style="dim"))
         return Group(how_far, Text(numbers(self.entry), overflow="ellipsis", no_wrap=True))
 
     def times(self, entry: Entry) -> str:

@@ -15,7 +15,7 @@ from gatas.training.interrupt import interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
 from gatas.training.loop import Session, check_link_training, chosen_device, entry_of, exact_products
-from gatas.training.progress import Entry, Report
+from gatas.training.progress import Entry, Report, Reporter
 from gatas.training.rates import Rates
 from gatas.training.run import TrainedRun
 from gatas.training.task_making import make_task
@@ -50,7 +50,7 @@ def fit_side_by_side(
         check_link_training(first, training)
     rates = Rates.of(models, configs, where)
     learner = Learner.of(models, make_task(dataset, training), training, where, rates=rates)
-    session = TolerantSession(learner, [seed] * len(models), report, limit or Limit())
+    session = TolerantSession(learner, [seed] * len(models), Reporter(report, None), limit or Limit())
     with interruptible() as interrupt, exact_products(configs[0]):
         session.learn(Checkpoints(None, configs[0], {}), interrupt)
         metrics = session.measure()

@@ -17,6 +17,7 @@ from gatas.graph.storage import Store, open_store, write_store
 from gatas.progress import ProgressCallback
 from gatas.transitions.build import Builder, Kind, Rows, Walks, check_settings
 from gatas.transitions.cost import Caps, entry_bytes, estimate_cost, walks_by_step, walks_cost
+from gatas.transitions.watching import watcher
 
 SHARD_ENTRIES = 1 << 26
 """Entries per stored shard at most, unless one row has more: some 600 MB."""
@@ -100,6 +101,7 @@ class Transitions:
         `revisits` a node may be met again one step after it was first met (the target never is): neighbours occur at step 1
         and, over walks of two steps, at step 2. `device` runs it in torch. Refused if the table would not fit in memory.
         """
+        progress = progress or watcher()
         walks = Walks(num_steps, kind, listed(max_candidates), max_degree, revisits)
         check_settings(walks, num_threads)
         setting = Setting.of(graph, walks)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from gatas.datasets.settings import described
 from gatas.errors import ConfigError
 from gatas.training.config import Config
 
@@ -113,7 +114,7 @@ def read_space(path: str | Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} could not be read as YAML ({' '.join(str(error).split())}).") from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{path} holds a {type(content).__name__}; expected sections {' and '.join(SECTIONS)}.")
+        raise ConfigError(f"{path} {described(content)}; expected sections {' and '.join(SECTIONS)}.")
     return content
 
 

@@ -47,6 +47,7 @@ def test_predict_prints_or_writes_classes(gatas, digits_folder, tmp_path):
     code, out, _ = gatas("predict", digits_folder, 3, 42)
     best = load(digits_folder).predict([3, 42])
     assert code == 0 and "Classes of 2 nodes" in out and f"{best.probabilities[0].max():.3f}" in out
+    assert "Classes of 2 nodes" in out and "Class of 1 node\n" in gatas("predict", digits_folder, 3)[1]
     code, out, err = gatas("predict", digits_folder)
     assert code == 0 and "Classes of 20 nodes" in out and "20 of 1,797 nodes" in err
     code, out, _ = gatas("predict", digits_folder, "--out", tmp_path / "all.csv")

@@ -65,3 +65,10 @@ def test_a_mistyped_command_is_answered_by_the_one_that_was_meant(gatas):
 
 def test_the_choices_of_engines_are_those_there_are():
     assert get_args(EngineChoice) == get_args(EngineName)
+
+
+@pytest.mark.parametrize("group", [[], ["transitions"], ["config"], ["jobs"]])
+def test_no_line_of_the_list_of_commands_is_cut(gatas, group):
+    code, out, _ = gatas(*group, "--help")
+    listed = out.partition("Commands:")[2]
+    assert code == 0 and listed and "..." not in listed and "…" not in listed

@@ -52,7 +52,7 @@ def test_evaluate_prints_every_number(gatas, run):
 def test_predict_prints_and_writes_numbers(gatas, run, tmp_path):
     found = load(run, device="cpu").predict(["h3"])
     code, out, _ = gatas("predict", run, "h3")
-    assert code == 0 and "Numbers of 1 nodes" in out and f"{found.values[0, 0]:.6g}" in out
+    assert code == 0 and "Numbers of 1 node" in out and f"{found.values[0, 0]:.6g}" in out
     code, out, _ = gatas("predict", run, "h3", "--draws", 4, "--json")
     assert code == 0 and set(json.loads(out)[0]) == {"id", "price", "rooms", "sd(price)", "sd(rooms)"}
     one, parts = tmp_path / "one.csv", tmp_path / "parts.csv"

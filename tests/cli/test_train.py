@@ -47,6 +47,14 @@ def test_several_seeds_give_a_mean_and_a_spread(gatas, tmp_path):
     assert {path.name for path in (tmp_path / "run").glob("seed-*")} == {"seed-5", "seed-6"}
 
 
+def test_a_run_gets_a_report_unless_it_is_not_wanted(gatas, tmp_path):
+    code, out, _ = gatas("train", "digits", *SET, "--out", tmp_path / "run")
+    assert code == 0 and f"Report: {tmp_path / 'run' / 'report.html'}" in out.replace("\n", "")
+    assert "Beside what takes no training" in (tmp_path / "run" / "report.html").read_text()
+    code, out, _ = gatas("train", "digits", *SET, "--out", tmp_path / "plain", "--no-report")
+    assert code == 0 and "Report:" not in out and not (tmp_path / "plain" / "report.html").exists()
+
+
 def test_a_yaml_file_is_trained_under_its_own_name(gatas, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, text, _ = gatas("config", "show", "digits", *SET)

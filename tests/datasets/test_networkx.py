@@ -29,7 +29,7 @@ def people(**changed):
 
 def test_node_attributes_become_features_labels_and_splits():
     graph = people(split=["train", None, "train"])
-    with pytest.warns(GatasWarning, match="1 attributes of nodes were not used: 'age'") as warnings:
+    with pytest.warns(GatasWarning, match="1 attribute of nodes was not used: 'age'") as warnings:
         found = Dataset.from_networkx(graph, features="where", label="club", split="split", name="clubs")
     assert len(warnings) == 1 and warnings[0].filename == __file__
     assert np.asarray(found.features).tolist() == [[0.5, 1.0], [0.0, 2.0], [1.0, 1.0]]

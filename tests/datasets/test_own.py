@@ -94,7 +94,7 @@ def test_gaps_are_filled_with_the_mean_or_with_no_category(files):
 def test_features_are_chosen_by_name_by_pattern_or_all_numbers(files):
     nodes = people("x", "y", emb_a=[1, 2], emb_b=[3, 4], town=["rome", "oslo"])
     given: dict[str, Any] = {"ratios": {"train": 1, "valid": 0, "test": 0}, "standardise": False}
-    with pytest.warns(GatasWarning, match="1 columns were not used: 'town'"):
+    with pytest.warns(GatasWarning, match="1 column was not used: 'town'"):
         paths = files(ring(2), nodes)
         assert np.asarray(read_dataset(*paths, **given).features).tolist() == [[1, 3], [2, 4]]
     assert np.asarray(read_dataset(*paths, features=["emb_*", "town"], **given).features).shape == (2, 4)
@@ -216,7 +216,7 @@ def test_what_ratios_leave_is_in_no_split(files):
 
 def test_nodes_of_a_split_without_a_label_are_left_out_of_it(files):
     nodes = people("x", "y", None, "x", split=["train", "train", "train", "test"])
-    with pytest.warns(GatasWarning, match="1 nodes of splits have no label"):
+    with pytest.warns(GatasWarning, match="1 node of splits has no label"):
         dataset = read_dataset(*files(ring(4), nodes))
     assert dataset.splits["train"].tolist() == [0, 1]
 

@@ -79,7 +79,7 @@ def test_without_a_header_the_third_column_is_the_type_and_the_fourth_the_weight
 
 
 def test_without_a_header_further_columns_are_counted_and_left(write):
-    with pytest.warns(GatasWarning, match=r"1 columns were not used: 'column 5'"):
+    with pytest.warns(GatasWarning, match=r"1 column was not used: 'column 5'"):
         assert named(read_graph(write("edges.csv", 'a,"b,1",likes,2.5,x\n'), header=False)) == [("a", "likes", "b,1")]
 
 

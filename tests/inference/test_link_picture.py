@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from gatas.inference.link_picture import draw_link, link_heading, save_link_pictures
 from tests.inference.conftest import with_ids
 from tests.inference.test_explain_link import by_parts
+from tests.inference.test_picture import blank_share
 from tests.tasks.toys import likes
 
 
@@ -44,6 +45,11 @@ def test_labels_do_not_cover_each_other():
     for axes in figure.axes:
         boxes = [text.get_window_extent(renderer) for text in (*axes.texts, *axes.get_yticklabels()) if text.get_visible()]
         assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+
+
+@pytest.mark.parametrize("target", [2, 4, 6])
+def test_few_walks_do_not_leave_half_of_the_picture_empty(target):
+    assert blank_share(draw_link(by_parts(num_steps=3).explain_link(0, "likes", target))) < 0.4
 
 
 def test_a_link_without_paths_is_drawn_too():

@@ -59,6 +59,28 @@ def test_labels_do_not_overlap(length):
     assert all((outline.vertices >= 0).all() and (outline.vertices <= size).all() for outline in covered.values())
 
 
+def blank_share(figure):
+    """The share of the picture, in parts of a sixth of its sides, in which nothing is drawn."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    inked = np.asarray(canvas.buffer_rgba())[..., :3].min(-1) < 200  # rings are lighter
+    parts = [part for rows in np.array_split(inked, 6) for part in np.array_split(rows, 6, axis=1)]
+    return np.mean([not part.any() for part in parts])
+
+
+@pytest.mark.parametrize("length", [2, 20])
+def test_the_picture_is_as_large_as_what_it_shows(length):
+    names = [f"{number:02d}" + "m" * (length - 2) for number in range(40)]
+    figure = draw_explanation(explained(classifier, named(names), names[4], num_steps=3), top=30)
+    assert blank_share(figure) < 0.2
+
+
+def test_the_name_of_the_target_is_not_broken_within_words():
+    names = [f"berg-alexandersson-{number}" for number in range(12)]
+    (axes,) = draw_explanation(explained(classifier, named(names), names[2])).axes
+    assert names[2] in [text.get_text() for text in axes.texts]
+
+
 def test_neighbours_stand_on_the_ring_of_their_depth():
     explanation = explained(predictor, likes(), (0, "likes", 3))
     figure = draw_explanation(explanation)

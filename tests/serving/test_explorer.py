@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from gatas.serving.loaded_model import LoadedModel
+from gatas.serving.loaded_model import LoadedModel, load_model
 from tests.inference.conftest import trained
 from tests.inference.conftest import with_ids as with_prefix
 from tests.inference.test_explain_link import by_parts
@@ -341,3 +341,111 @@ def test_the_page_follows_light_and_dark(page, camp_client, scheme, dark):
     show(page, camp_client)
     red = int(re.findall(r"\d+", page.locator("body").evaluate("body => getComputedStyle(body).backgroundColor"))[0])
     assert (red < 60) is dark
+
+
+def test_the_map_shows_every_node_and_a_click_goes_to_one(page, camp_client):
+    show(page, camp_client)
+    legend = page.get_by_role("list", name="Colours: class").get_by_role("button")
+    expect(legend).to_have_text(["even 15", "odd 15"])
+    plane = page.locator(".plane svg")
+    dots = plane.locator("path.dots").evaluate_all("paths => paths.map(path => path.getAttribute('d').match(/M/g).length)")
+    assert dots == [15, 15]
+    x, y = map(float, re.findall(r"[\d.]+", plane.locator("path.dots").first.get_attribute("d"))[:2])
+    plane.hover(position={"x": x, "y": y})
+    expect(page.locator(".map .told")).to_contain_text(re.compile(r"^a\d+: class even$"))
+    named = page.locator(".map .told a").inner_text()
+    plane.click(position={"x": x, "y": y})
+    heading(page, named)
+    page.go_back()
+    legend.first.click()
+    expect(plane.locator("path.dots.dim")).to_have_count(1)
+
+
+def test_what_the_run_measured_is_shown_before_the_map_is_there(page, shop_folder):
+    with ready(load_model(shop_folder, "cpu")) as client:
+        page.route("**/v1/map", lambda route: route.fulfill(status=202, json={"model": "", "status": "computing"}))
+        results = client.get("/v1/model").json()["results"]
+        show(page, client)
+        expect(page.locator(".results")).to_contain_text(f"{results['metrics']['test']['loss']:.4f}")
+        expect(page.get_by_text("The map of all nodes is being computed")).to_be_visible()
+        page.unroute("**/v1/map")
+        expect(page.locator("path.dots").first).to_be_attached()
+
+
+def test_a_server_without_a_map_says_why(page, camp_predictor):
+    with ready(LoadedModel(camp_predictor, "off")) as client:
+        show(page, client)
+        expect(page.locator(".map")).to_contain_text("No map: this server was started with --neighbours off")
+
+
+def test_a_node_shows_its_columns_its_true_class_and_split_and_its_edges(page, shop_client):
+    known = answered(shop_client, "/v1/nodes/data", ids=["c3"])["nodes"][0]
+    show(page, shop_client, "#node=c3")
+    expect(page.locator(".fact").first).to_have_text("customer")
+    expect(page.locator(".facts")).to_contain_text("true class y")
+    trained_on = "the model was trained on this label" if known["split"] == "train" else f"{known['split']}: the model was not"
+    expect(page.locator(".facts")).to_contain_text(trained_on)
+    expect(page.locator(".columns td")).to_have_text(["age", "23", "town", "rome"])
+    expect(page.locator(".edges tbody td")).to_have_text(["buys", "t3", "thing", "6"])
+    page.locator(".edges a").click()
+    heading(page, "t3")
+    expect(page.locator(".facts")).to_contain_text("no class is known")
+    marks = page.locator(".edges tbody .mark").all_text_contents()
+    splits = [one["split"] for one in answered(shop_client, "/v1/nodes/data", ids=["c3", "c9"], top=0)["nodes"]]
+    assert [mark.strip() for mark in marks] == ["●" if split == "train" else "○" for split in splits]
+
+
+def test_links_that_were_trained_on_are_told_from_those_held_out(page, like_client):
+    show(page, like_client, "#node=0")
+    expect(page.locator(".edges tbody tr")).to_have_count(5)
+    expect(page.locator(".edges tbody tr").first).to_have_text("likes ○ valid2")
+    expect(page.locator(".edges .mark.trained")).to_have_count(4)
+
+
+def test_a_row_of_two_steps_names_the_nodes_between(page, camp_client):
+    found = answered(camp_client, "/v1/explain", id="a4")
+    row = next(one for one in found["rows"][:10] if one["step"] == 2)
+    asked = {"source": "a4", "target": row["neighbour"], "relations": row["relations"], "top": 3}
+    walk = answered(camp_client, "/v1/between", **asked)["walks"][0]["nodes"]
+    show(page, camp_client, "#node=a4")
+    rows(page).get_by_role("link", name=row["neighbour"], exact=True).first.focus()
+    expect(page.locator(".row-walks li").first.locator("a")).to_have_text(walk[1:])
+
+
+def test_the_colours_of_paths_stand_beside_the_picture(page, camp_client):
+    page.set_viewport_size({"width": 1400, "height": 900})
+    show(page, camp_client, "#node=a4")
+    key = page.get_by_role("list", name="Colours of paths")
+    expect(key.get_by_role("listitem").first).to_have_text("itself")
+    drawing, beside = page.locator(".drawing").bounding_box(), key.bounding_box()
+    assert drawing["x"] + drawing["width"] <= beside["x"] + 1 and beside["y"] < drawing["y"] + drawing["height"] / 2
+
+
+def test_two_nodes_name_the_neighbours_that_they_share(page, camp_client):
+    between = answered(camp_client, "/v1/between", source="a4", target="a6", top=20)
+    show(page, camp_client, "#node=a4&with=a6")
+    expect(page.locator(".shared-ids a")).to_have_text(between["shared_neighbours"])
+    said = "shared neighbour" if between["num_shared_neighbours"] else "No node is a neighbour of both"
+    expect(page.locator(".shared-ids")).to_contain_text(said)
+
+
+def test_what_spread_labels_add_is_shown(page):
+    dataset = camps()
+    model = classifier(dataset, label_spreading=True)
+    with ready(LoadedModel(trained(model, dataset).predictor, "off")) as client:
+        spread = answered(client, "/v1/explain", id=12)["label_spreading"]
+        show(page, client, "#node=12")
+        numbers = [spread["without"], spread["effect"], spread["without"] + spread["effect"]]
+        shown = [f"{value:+.3f}".replace("-", "−") if round(abs(value), 3) else "0.000" for value in numbers]
+        expect(page.locator(".spreading .number")).to_have_text(shown)
+
+
+def test_a_phone_is_not_told_to_point_and_its_labels_differ(page, hostile_client):
+    page.set_viewport_size({"width": 390, "height": 844})
+    show(page, hostile_client)
+    expect(page.get_by_text("Tap a dot to read its id")).to_be_visible()
+    expect(page.get_by_text("Point at")).to_be_hidden()
+    show(page, hostile_client, "#node=<b>4</b>")
+    expect(page.get_by_text("Tap a dot to read its row")).to_be_visible()
+    labels = page.locator(".dot text").all_text_contents()
+    assert len(labels) > 3 and len(set(labels)) == len(labels)

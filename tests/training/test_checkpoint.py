@@ -168,7 +168,7 @@ def test_a_loss_that_is_no_number_ends_the_training_with_what_was_good(tmp_path,
     with monkeypatch.context() as patch:
         after(patch, 8, lambda loss: loss * wrong)
         with pytest.raises(
-            TrainingError, match=rf"the loss became {wrong} in epoch 2, batch 1 \(targets \[.*\]…\), seed 0\."
+            TrainingError, match=rf"the loss became {wrong} in epoch 3, batch 2 \(targets \[.*\]…\), seed 0\."
         ) as e:
             train(tmp_path, model=model)
     assert "\n" not in str(e.value) and str(tmp_path) in str(e.value) and "learning_rate" in str(e.value)
@@ -211,7 +211,7 @@ def test_weights_that_become_infinite_in_the_last_step_of_an_epoch_are_not_kept(
 
     model = classifier(camps())
     after(monkeypatch, 3, steep)
-    with pytest.raises(TrainingError, match="weights became infinite in epoch 0, batch 2"):
+    with pytest.raises(TrainingError, match="weights became infinite in epoch 1, batch 3"):
         train(tmp_path, model=model)
     assert all(torch.isfinite(parameter).all() for parameter in model.parameters())
     saved = load_file(tmp_path / "checkpoints" / "000000-000000.safetensors")

@@ -72,9 +72,10 @@ def loaded(tmp_path, text):
         ("model: {dropout: 1}", r"model.dropout is 1; input should be less than 1"),
         ("model: {hidden_sizes: [8, 0]}", r"model.hidden_sizes.1 is 0; input should be greater than 0"),
         ("model: {num_steps: 0, sample_size: -1}", r"num_steps: 0 came; expected .*, or auto\. model.sample_size is -1; "),
-        ("model: 3", r"model is 3; "),
         ("- 1", r"holds a list; expected sections data, model, training"),
-        ("", r"holds a NoneType; expected sections"),
+        ("", r"is empty; expected sections data, model, training"),
+        ("data: [a, b]", r"data is \['a', 'b'\]; expected a section of settings, a line `key: value` for each\.$"),
+        ("model: 3", r"model is 3; expected a section of settings"),
         ("a: [", r"could not be read as YAML"),
     ],
 )

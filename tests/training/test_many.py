@@ -164,7 +164,7 @@ def test_a_model_that_has_stopped_may_go_wrong_while_others_learn(monkeypatch, w
     monkeypatch.setattr(Learner, "train", gone_wrong)
     config = config_of(classifier, epochs=5, batch_size=5, patience=1, monitor="metric")
     if stops:
-        with pytest.raises(TrainingError, match=r"the loss became nan in epoch 3, batch 0 \(targets .*\), seed 9"):
+        with pytest.raises(TrainingError, match=r"the loss became nan in epoch 4, batch 1 \(targets .*\), seed 9"):
             fit_many(config, [4, 9, 5], dataset=camps(), device="cpu")
     else:
         assert [run.metrics["epochs"] for run in fit_many(config, [4, 9, 5], dataset=camps(), device="cpu")] == [2, 5, 5]

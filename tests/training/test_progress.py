@@ -8,7 +8,9 @@ from rich.console import Console
 
 from gatas.training.progress import ProgressDisplay, epochs_left, reporting
 from gatas.training.stopping import EarlyStopping
+from gatas.transitions import Transitions
 from gatas.transitions.cost import readable_seconds
+from tests.tasks.toys import camps
 
 
 def entry(epoch, *, epochs=100, patience=10, best=None, last=-1, seeds=(0,), **more):
@@ -65,6 +67,44 @@ def test_a_terminal_gets_a_display_that_leaves_one_line():
     assert re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", text).splitlines()[-1].startswith("epoch 10/100  loss 0.500")
 
 
+def test_a_long_epoch_is_told_of_before_it_is_over():
+    text, clock = io.StringIO(), Clock()
+    with ProgressDisplay(Console(file=text, width=100), clock) as progress:
+        progress.build(0.5)
+        for number in range(1, 11):
+            clock.now += 9.0
+            progress.batch(0, 30, number, 1000)
+        progress(entry(0, epochs=30, seconds=90.0))
+    assert text.getvalue().splitlines() == [
+        "epoch 1/30, batch 3 of 1,000  0:27",
+        "epoch 1/30, batch 6 of 1,000  0:54",
+        "epoch 1/30, batch 9 of 1,000  1:21",
+        "epoch 1/30  loss 0.500  valid accuracy 0.750  q 0.60 0.40  1:30",
+    ]
+
+
+def test_a_terminal_shows_the_batches_of_an_epoch():
+    console, clock = Console(file=io.StringIO(), width=100, force_terminal=True, _environ={"TERM": "xterm"}), Clock()
+    with ProgressDisplay(console, clock) as progress:
+        progress.batch(0, 30, 3, 8)
+        with console.capture() as first:
+            console.print(progress.picture())
+        progress(entry(0))
+        progress.batch(1, 100, 5, 8)
+        with console.capture() as second:
+            console.print(progress.picture())
+    assert "epoch 1/30, batch 3 of 8  0:00" in first.get() and "batch 5 of 8" in second.get()
+
+
+def test_tables_that_a_training_builds_are_told_of(monkeypatch):
+    heard = []
+    monkeypatch.setattr(ProgressDisplay, "build", lambda self, share: heard.append(share))
+    with reporting(None, True):
+        Transitions.build(camps().graph, 2)
+    Transitions.build(camps().graph, 2)
+    assert heard and heard[-1] == 1 and heard == sorted(heard)
+
+
 def test_a_training_that_was_finished_before_says_so():
     assert "finished before" in shown([])
 
@@ -90,11 +130,12 @@ def test_without_validation_only_epochs_count():
 def test_a_report_of_ones_own_is_called_beside_the_display(capsys):
     told: list[object] = []
     with reporting(told.append, True) as report:
-        assert report is not None
         report(entry(0))
     assert len(told) == 1 and "epoch 1/100" in capsys.readouterr().err
     with reporting(told.append, False) as report:
-        assert report == told.append
+        report(entry(1))
+        report.batch(0, 9, 1, 2)
+    assert len(told) == 2 and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (61, "1:01"), (3723, "1:02:03")])

@@ -72,7 +72,7 @@ function exact(this: unknown, _key: string, value: unknown, context?: { source?:
   return lost && context?.source && /^-?\d+$/.test(context.source) ? context.source : value;
 }
 
-function pause(seconds: number, signal: AbortSignal): Promise<void> {
+export function pause(seconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, seconds * 1000);
     signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)));

@@ -1,9 +1,10 @@
 /** A link whose log-odds are a sum: its terms as bars, and the walks behind each typed path. */
 import { useState } from "preact/hooks";
 import { toNode } from "./address";
+import { SharedIds } from "./data";
 import { asCount, asEffect, asPercent, counted } from "./numbers";
-import type { Id, LinkExplanation, LinkTerm, PathTerm } from "./responses";
-import { Swatch } from "./tables";
+import type { LinkExplanation, LinkTerm, PathTerm } from "./responses";
+import { Swatch } from "./swatch";
 
 const COLOURS = 10;
 const FIRST = 10;
@@ -14,7 +15,7 @@ const colourOfTerm = (term: LinkTerm, paths: PathTerm[]) => {
 };
 
 /** A bar from where the sum stood to where the term brings it. */
-function SumBar({ from, to, range, colour }: { from: number; to: number; range: [number, number]; colour: string }) {
+export function SumBar({ from, to, range, colour }: { from: number; to: number; range: [number, number]; colour: string }) {
   const place = (value: number) => (100 * (value - range[0])) / (range[1] - range[0] || 1);
   const [left, right] = [Math.min(place(from), place(to)), Math.max(place(from), place(to))];
   return (
@@ -92,19 +93,7 @@ export function Walks({ link }: { link: LinkExplanation }) {
           )}
         </div>
       ))}
-      <SharedNeighbours link={link} />
+      <SharedIds ids={link.shared_neighbours} count={link.num_shared_neighbours} />
     </section>
-  );
-}
-
-function SharedNeighbours({ link }: { link: LinkExplanation }) {
-  if (!link.num_shared_neighbours) return <p class="note">They have no neighbours in common.</p>;
-  const rest = link.num_shared_neighbours - link.shared_neighbours.length;
-  return (
-    <p>
-      {counted(link.num_shared_neighbours, "shared neighbour")}:{" "}
-      {link.shared_neighbours.map((node: Id, place) => <span key={node}>{place > 0 && ", "}<a href={toNode(node)}>{node}</a></span>)}
-      {rest > 0 && ` and ${asCount(rest)} more`}
-    </p>
   );
 }

@@ -71,7 +71,7 @@ function sentence(text: string): string {
 }
 
 function TokenForm({ again }: { again: () => void }) {
-  const refused = hasToken();
+  const [refused] = useState(hasToken); // when it was asked for, not once another one is tried
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
   function submit(event: Event) {

@@ -3,8 +3,9 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type View, go, toLink, toNode, toPair, useView } from "./address";
 import { onOtherModel, send } from "./api";
+import { Home } from "./home";
 import { Loaded, useResponse } from "./loading";
-import { asCount, counted } from "./numbers";
+import { counted } from "./numbers";
 import type { Id, ModelResponse } from "./responses";
 import { Search } from "./search";
 import { LinkView, NodeView, PairView } from "./views";
@@ -86,22 +87,7 @@ function Shown({ about, view }: { about: ModelResponse; view: View }) {
   if (view.kind === "node") return <NodeView about={about} {...view} />;
   if (view.kind === "pair") return <PairView about={about} {...view} />;
   if (view.kind === "link") return <LinkView about={about} {...view} />;
-  return <Start about={about} />;
-}
-
-function Start({ about }: { about: ModelResponse }) {
-  useEffect(() => {
-    document.title = "gatas explorer";
-  }, []);
-  if (!about.num_nodes) return <p>The model's graph has no nodes.</p>;
-  return (
-    <>
-      <p>Search for a node by its id to see the model's prediction, and the neighbours and typed paths that it is based on. Or start with one of these, of {asCount(about.num_nodes)} nodes:</p>
-      <ul class="ids">
-        {about.first_ids.map((id) => <li key={id}><a href={toNode(id)}>{id}</a></li>)}
-      </ul>
-    </>
-  );
+  return <Home about={about} />;
 }
 
 render(<App />, document.body);

@@ -6,6 +6,13 @@ const signed = new Intl.NumberFormat("en", { signDisplay: "exceptZero", minimumF
 
 const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 
+const four = new Intl.NumberFormat("en", { minimumFractionDigits: 4, maximumFractionDigits: 4 });
+
+export const asMetric = (value: number | undefined) => (value === undefined ? "–" : four.format(value).replace("-", "−"));
+const plain = new Intl.NumberFormat("en", { maximumSignificantDigits: 6, useGrouping: false });
+
+/** As in a table: a year has no comma. */
+export const asGiven = (value: number) => plain.format(value).replace("-", "−");
 export const asNumber = (value: number) => digits.format(value).replace("-", "−");
 export const asPercent = (value: number) => percent.format(value).replace("-", "−");
 export const asCount = (value: number) => whole.format(value);

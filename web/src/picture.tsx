@@ -6,6 +6,7 @@ import { go, toNode } from "./address";
 import { type Colours, colourOf } from "./colours";
 import { asPercent, asSteps } from "./numbers";
 import type { Contribution, Id, NodeExplanation } from "./responses";
+import { Swatch } from "./swatch";
 
 const SHOWN = 24;
 const WIDEST = 12;
@@ -49,38 +50,53 @@ export function Picture({ end, colours, marked, row: lit, light }: Props) {
   const self = end.rows.find((row) => row.step === 0);
   const height = 2 * (radius + room);
   return (
-    <div ref={frame} class="picture">
-      {width > 0 && (
-        <svg
-          width={width}
-          height={height}
-          viewBox={`${-width / 2} ${-height / 2} ${width} ${height}`}
-          role="img"
-          aria-label={`The neighbourhood of ${end.target}; the table lists its rows.`}
-        >
-          {rings.map((_, step) => step > 0 && <circle key={step} class="ring" r={distance(step)} />)}
-          {spots.map((spot) => (
-            <Lines key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} most={most} lit={lit} light={light} />
-          ))}
-          <circle
-            class={`centre ${self && self === lit ? "lit" : ""}`}
-            r={CENTRE}
-            stroke-width={1 + (self ? (WIDEST / 2) * (self.attention / most) : 0)}
-            onPointerEnter={() => self && light(self)}
-            onPointerLeave={() => light(null)}
-          />
-          {spots.map((spot) => (
-            <Dot key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} letters={letters} marked={spot.id === marked} lit={lit} light={light} />
-          ))}
-          {rings.map((_, step) => step > 0 && <text key={step} class="caption" y={distance(step)} dy=".35em">{caption(step)}</text>)}
-        </svg>
-      )}
+    <div class="picture">
+      <div ref={frame} class="drawing">
+        {width > 0 && (
+          <svg
+            width={width}
+            height={height}
+            viewBox={`${-width / 2} ${-height / 2} ${width} ${height}`}
+            role="img"
+            aria-label={`The neighbourhood of ${end.target}; the table lists its rows.`}
+          >
+            {rings.map((_, step) => step > 0 && <circle key={step} class="ring" r={distance(step)} />)}
+            {spots.map((spot) => (
+              <Lines key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} most={most} lit={lit} light={light} />
+            ))}
+            <circle
+              class={`centre ${self && self === lit ? "lit" : ""}`}
+              r={CENTRE}
+              stroke-width={1 + (self ? (WIDEST / 2) * (self.attention / most) : 0)}
+              onPointerEnter={() => self && light(self)}
+              onPointerLeave={() => light(null)}
+            />
+            {spots.map((spot) => (
+              <Dot key={spot.id} spot={spot} distance={distance(spot.step)} colours={colours} letters={letters} marked={spot.id === marked} lit={lit} light={light} />
+            ))}
+            {rings.map((_, step) => step > 0 && <text key={step} class="caption" y={distance(step)} dy=".35em">{caption(step)}</text>)}
+          </svg>
+        )}
+      </div>
+      <Key {...{ rows: self ? [self, ...shown] : shown, colours }} />
       <p class="note">
         {shown.length + (self ? 1 : 0) < end.num_rows ? `The ${shown.length + (self ? 1 : 0)} of ${end.num_rows} rows with the most attention. ` : ""}
         Each ring is one step; a wider line has more attention.
         {end.answer && (end.answer.value === undefined ? ` Filled dots count for “${end.answer.name}”, open dots against it.` : ` Filled dots raise “${end.answer.name}”, open dots lower it.`)}
       </p>
     </div>
+  );
+}
+
+/** The colours of the picture: a typed path each. */
+function Key({ rows, colours }: { rows: Contribution[]; colours: Colours }) {
+  const used = new Map(rows.map((row) => [colourOf(colours, row), row.step === 0 ? "itself" : row.path]));
+  if (used.has("path-other")) used.set("path-other", "other paths");
+  const order = ["path-self", ...colours.values(), "path-other"].filter((colour) => used.has(colour));
+  return (
+    <ul class="key" aria-label="Colours of paths">
+      {order.map((colour) => <li key={colour}><Swatch colour={colour} />{used.get(colour)}</li>)}
+    </ul>
   );
 }
 
@@ -137,9 +153,12 @@ function Dot({ spot, distance, colours, letters, marked, lit, light }: SpotProps
 
 const against = (spot: Spot) => spot.rows.reduce((sum, row) => sum + (row.effect ?? 0), 0) < 0;
 
+/** Cut ids that are too long in their middle: what tells them apart is mostly at the end. */
 function short(id: Id, letters: number): string {
   const text = [...String(id)];
-  return text.length > letters ? `${text.slice(0, letters - 1).join("")}…` : text.join("");
+  if (text.length <= letters) return text.join("");
+  const first = Math.floor((letters - 1) / 3);
+  return `${text.slice(0, first).join("")}…${text.slice(text.length - (letters - 1 - first)).join("")}`;
 }
 
 /** Neighbours around the circle, those of a path side by side. */
@@ -166,7 +185,7 @@ function curve(angle: number, distance: number, place: number): string {
   return line().curve(curveBasis)(points) ?? "";
 }
 
-function useWidth(): [RefObject<HTMLDivElement | null>, number] {
+export function useWidth(): [RefObject<HTMLDivElement | null>, number] {
   const frame = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {

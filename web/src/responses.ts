@@ -12,7 +12,58 @@ export interface ModelResponse {
   edge_types: string[];
   neighbours: string;
   first_ids: Id[];
-  limits: { max_rows: number };
+  limits: { max_rows: number; max_ids: number };
+  results: RunResults | null;
+}
+
+export interface RunResults {
+  data: string;
+  note: string;
+  best_epoch: number;
+  epochs: number;
+  metrics: Record<string, Record<string, number>>;
+  details_of: string | null;
+  details: Record<string, Record<string, number>>;
+}
+
+export type ColumnValue = number | string | number[] | null;
+
+/** A node as the data has it. */
+export interface NodeData {
+  id: Id;
+  type: string | null;
+  split: string | null;
+  labels: string[] | null;
+  values: (number | null)[] | null;
+  columns: Record<string, ColumnValue>;
+  num_columns: number | null;
+  edges: { type: string; node: Id; weight: number | null; in_graph: boolean; split: string | null }[];
+  num_edges: number | null;
+}
+
+export interface NodeDataResponse {
+  nodes: NodeData[];
+}
+
+export interface BetweenResponse {
+  source: Id;
+  target: Id;
+  num_shared_neighbours: number;
+  shared_neighbours: Id[];
+  num_walks: number | null;
+  walks: { nodes: Id[]; share: number }[];
+}
+
+export interface MapResponse {
+  status: "ready" | "computing" | "unavailable";
+  reason: string | null;
+  method: string | null;
+  known_as: string | null;
+  num_nodes: number;
+  ids: Id[];
+  x: number[];
+  y: number[];
+  values: (string | number | null)[];
 }
 
 export interface SearchResponse {
@@ -48,6 +99,7 @@ export interface ContributionGroup {
 export interface Contribution {
   neighbour: Id;
   path: string;
+  relations: string[];
   step: number;
   probability: number;
   attention: number;
@@ -68,6 +120,7 @@ export interface Answer {
 export interface NodeExplanation {
   target: Id;
   answer: Answer | null;
+  label_spreading: { without: number; effect: number } | null;
   mode: string;
   num_rows: number;
   num_candidates: number;

@@ -3,10 +3,12 @@ import { useState } from "preact/hooks";
 import { toClass, toNode, toPair } from "./address";
 import { send } from "./api";
 import { type Colours, colourOf } from "./colours";
+import { type Known, KnownClass } from "./data";
 import { Loaded, useResponse } from "./loading";
 import { asCount, asEffect, asNumber, asPercent, asSteps, counted } from "./numbers";
 import type { Lit } from "./picture";
 import type { Contribution, ExplainResponse, Id, ModelResponse, NeighboursResponse, NodeExplanation } from "./responses";
+import { Swatch } from "./swatch";
 
 const FIRST = 10;
 const MOST_CLASSES = 12;
@@ -30,28 +32,37 @@ function step(event: KeyboardEvent) {
   links[next].focus();
 }
 
-export function Rows({ end, colours, shared, row: lit, light }: { end: NodeExplanation; colours: Colours; shared?: Set<Id> } & Lit) {
+interface RowsProps extends Lit {
+  end: NodeExplanation;
+  colours: Colours;
+  known: Known;
+  shared?: Set<Id>;
+}
+
+export function Rows({ end, colours, known, shared, row: lit, light }: RowsProps) {
   const [all, setAll] = useState(false);
   const rows = all ? end.rows : end.rows.slice(0, FIRST);
   const rest = end.num_rows - end.rows.length;
+  const classes = end.rows.some((row) => row.step > 0 && known.get(row.neighbour)?.labels?.length);
   return (
     <section>
       <h3>Contributions</h3>
       <p class="note">
         {counted(end.num_rows, "row")} of {counted(end.num_candidates, "candidate")}, which hold {asPercent(end.coverage)} of P, the probability of being drawn.{" "}
         {end.answer && `Effect: how much ${end.answer.value === undefined ? "the log-odds of " : ""}“${end.answer.name}” ${end.answer.value === undefined ? "fall" : "falls"} without the row.`}
+        {classes && " Class: as the data has it; ● the model was trained on it, ○ it was held out."}
       </p>
       <div class="table" onKeyDown={step}>
         <table>
           <thead>
             <tr>
-              <th>neighbour</th><th>typed path</th><th class="number">attention</th>
+              <th>neighbour</th><th>typed path</th>{classes && <th>class</th>}<th class="number">attention</th>
               {end.answer && <th class="number">effect</th>}
-              <th class="number wide">share</th><th class="number">P</th>
+              <th class="number wide">share</th><th class={classes ? "number wide" : "number"}>P</th>
             </tr>
           </thead>
           <tbody onPointerLeave={() => light(null)}>
-            {rows.map((row) => <OneRow key={`${row.neighbour} ${row.path}`} {...{ end, row, colours, shared, lit, light }} />)}
+            {rows.map((row) => <OneRow key={`${row.neighbour} ${row.path}`} {...{ end, row, colours, known, shared, lit, light }} classes={!!classes} />)}
           </tbody>
         </table>
       </div>
@@ -67,12 +78,14 @@ interface OneRowProps {
   end: NodeExplanation;
   row: Contribution;
   colours: Colours;
+  known: Known;
+  classes: boolean;
   shared?: Set<Id>;
   lit: Contribution | null;
   light: Lit["light"];
 }
 
-function OneRow({ end, row, colours, shared, lit, light }: OneRowProps) {
+function OneRow({ end, row, colours, known, classes, shared, lit, light }: OneRowProps) {
   return (
     <tr class={row === lit ? "lit" : undefined} onPointerEnter={() => light(row)} onFocusCapture={() => light(row)} onBlurCapture={() => light(null)}>
       <td class="id">
@@ -80,30 +93,12 @@ function OneRow({ end, row, colours, shared, lit, light }: OneRowProps) {
         {shared?.has(row.neighbour) && <span class="shared" title="neighbour of both nodes"> ∩</span>}
       </td>
       <td><Swatch colour={colourOf(colours, row)} />{row.step === 0 ? "–" : row.path}</td>
+      {classes && <td><KnownClass of={row.step === 0 ? undefined : known.get(row.neighbour)} /></td>}
       <td class="number">{asPercent(row.attention)}</td>
       {end.answer && <td class="number">{asEffect(row.effect)}</td>}
       <td class="number wide">{asPercent(row.share)}</td>
-      <td class="number">{asPercent(row.probability)}</td>
+      <td class={classes ? "number wide" : "number"}>{asPercent(row.probability)}</td>
     </tr>
-  );
-}
-
-export function Swatch({ colour }: { colour: string }) {
-  return <svg class={`swatch ${colour}`} viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="2" /></svg>;
-}
-
-/** A row in words, for pointing and for touching. */
-export function RowSummary({ row, answer }: { row: Contribution | null; answer: NodeExplanation["answer"] }) {
-  if (!row) return <p class="told note">Point at a line, or move through the table, to read a row.</p>;
-  const left = row.value_without !== null ? asNumber(row.value_without) : row.probability_without !== null ? asPercent(row.probability_without) : null;
-  const without = answer && left !== null ? `; without it, ${row.value_without === null ? "the probability of " : ""}“${answer.name}” is ${left}` : "";
-  return (
-    <p class="told">
-      <strong>{row.step === 0 ? "itself" : row.neighbour}</strong>
-      {row.step > 0 && ` over ${row.path}`}: attention {asPercent(row.attention)}, P {asPercent(row.probability)}, share {asPercent(row.share)}
-      {row.effect !== null && `, effect ${asEffect(row.effect)}`}
-      {without}.
-    </p>
   );
 }
 

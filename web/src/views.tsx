@@ -4,12 +4,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { go, hasLeft, toLink, toLinks, toNode, toPair } from "./address";
 import { type RequestOptions, send } from "./api";
 import { type Colours, coloursOf } from "./colours";
+import { Columns, Edges, Facts, SharedNeighbours, useKnown } from "./data";
 import { LogOdds, Walks } from "./link";
 import { Loaded, useResponse } from "./loading";
-import { asPercent } from "./numbers";
+import { asPercent, counted } from "./numbers";
 import { Picture } from "./picture";
 import type { Contribution, EmbedResponse, ExplainResponse, Id, LinkExplanation, ModelResponse, NodeExplanation, ScoredLink } from "./responses";
-import { Bar, Classes, Depths, NearestNodes, Paths, Rows, RowSummary } from "./tables";
+import { RowSummary } from "./row";
+import { Spreading } from "./spreading";
+import { Bar, Classes, Depths, NearestNodes, Paths, Rows } from "./tables";
 
 const ROWS = 100;
 const MOST_TYPES = 20;
@@ -38,6 +41,7 @@ export function NodeView({ about, node, answer, links }: { about: ModelResponse;
         <>
           <Heading title={String(found.target)}>{found.target}</Heading>
           <Neighbourhood
+            about={about}
             end={found}
             colours={coloursOf([found])}
             lead={found.prediction ? <Classes explained={found} node={found.target} /> : <LikelyLinks about={about} node={found.target} type={links} />}
@@ -50,6 +54,7 @@ export function NodeView({ about, node, answer, links }: { about: ModelResponse;
 }
 
 interface NeighbourhoodProps {
+  about: ModelResponse;
   end: NodeExplanation;
   colours: Colours;
   lead?: ComponentChildren;
@@ -60,22 +65,32 @@ interface NeighbourhoodProps {
 }
 
 /** A picture and its tables; what is pointed at in one is highlighted in the other. */
-function Neighbourhood({ end, colours, lead, tail, marked, shared, narrow = false }: NeighbourhoodProps) {
+function Neighbourhood({ about, end, colours, lead, tail, marked, shared, narrow = false }: NeighbourhoodProps) {
   const [row, light] = useState<Contribution | null>(null);
+  const { own, others } = useKnown(about, end);
+  const predicted = "prediction" in end ? (end as ExplainResponse).prediction : null;
   return (
-    <div class={narrow ? "end narrow" : "end"}>
-      <div class="lead">{lead}</div>
-      <figure>
-        <Picture {...{ end, colours, marked, row, light }} />
-        <RowSummary row={row} answer={end.answer} />
-      </figure>
-      <div class="rows"><Rows {...{ end, colours, shared, row, light }} /></div>
-      <div class="parts">
-        <Paths end={end} colours={colours} />
-        <Depths end={end} />
-        {tail}
+    <>
+      <Facts own={own} about={about} predicted={predicted && "labels" in predicted ? predicted.labels : undefined} />
+      <div class={narrow ? "end narrow" : "end"}>
+        <div class="lead">
+          {lead}
+          <Spreading end={end} />
+          <Columns key={end.target} own={own} />
+        </div>
+        <figure>
+          <Picture {...{ end, colours, marked, row, light }} />
+          <RowSummary {...{ row, end }} model={about.model} />
+        </figure>
+        <div class="rows"><Rows {...{ end, colours, shared, row, light }} known={others} /></div>
+        <div class="known"><Edges key={end.target} {...{ own, others, about }} /></div>
+        <div class="parts">
+          <Paths end={end} colours={colours} />
+          <Depths end={end} />
+          {tail}
+        </div>
       </div>
-    </div>
+    </>
   );
 }
 
@@ -149,9 +164,10 @@ export function PairView({ about, first, second }: { about: ModelResponse; first
             </Heading>
             <p>
               The cosine between their representations is <strong>{alike.toFixed(3)}</strong>.{" "}
-              {shared.size ? `They have ${shared.size} ${shared.size === 1 ? "neighbour" : "neighbours"} in common, marked\u00a0∩.` : "They have no neighbours in common."}{" "}
+              {shared.size > 0 && `${counted(shared.size, "neighbour")} of both explanations ${shared.size === 1 ? "is" : "are"} marked\u00a0∩. `}
               <a href={toPair(other.target, one.target)}>Swap sides</a>
             </p>
+            <SharedNeighbours about={about} source={one.target} target={other.target} />
             {predictsLinks(about) && (
               <div class="between">
                 <LinksBetween about={about} source={one.target} target={other.target} />
@@ -162,7 +178,7 @@ export function PairView({ about, first, second }: { about: ModelResponse; first
               {[one, other].map((end, side) => (
                 <article key={side}>
                   <h2><a href={toNode(end.target)}>{end.target}</a></h2>
-                  <Neighbourhood narrow end={end} colours={colours} shared={shared} marked={[other, one][side].target}
+                  <Neighbourhood narrow about={about} end={end} colours={colours} shared={shared} marked={[other, one][side].target}
                     lead={<Classes explained={end} node={end.target} />} />
                 </article>
               ))}
@@ -232,7 +248,7 @@ function SummedLink({ about, link }: { about: ModelResponse; link: LinkExplanati
         <LogOdds link={link} />
         <Walks link={link} />
       </div>
-      {link.neighbourhood && <BothEnds ends={[link.neighbourhood, link.neighbourhood.other]} />}
+      {link.neighbourhood && <BothEnds about={about} ends={[link.neighbourhood, link.neighbourhood.other]} />}
     </>
   );
 }
@@ -242,12 +258,13 @@ function LinkOfEnds({ about, ends }: { about: ModelResponse; ends: [NodeExplanat
   return (
     <>
       <LinkHead about={about} source={source.target} type={source.answer!.name} target={target.target} probability={source.answer!.probability!} />
-      <BothEnds ends={ends} />
+      <SharedNeighbours about={about} source={source.target} target={target.target} />
+      <BothEnds about={about} ends={ends} />
     </>
   );
 }
 
-function BothEnds({ ends }: { ends: [NodeExplanation, NodeExplanation] }) {
+function BothEnds({ about, ends }: { about: ModelResponse; ends: [NodeExplanation, NodeExplanation] }) {
   const colours = coloursOf(ends);
   const shared = inBoth(...ends);
   return (
@@ -255,7 +272,7 @@ function BothEnds({ ends }: { ends: [NodeExplanation, NodeExplanation] }) {
       {ends.map((end, side) => (
         <article key={side}>
           <h2><a href={toNode(end.target)}>{end.target}</a></h2>
-          <Neighbourhood narrow end={end} colours={colours} shared={shared} marked={ends[1 - side].target} />
+          <Neighbourhood narrow about={about} end={end} colours={colours} shared={shared} marked={ends[1 - side].target} />
         </article>
       ))}
     </div>

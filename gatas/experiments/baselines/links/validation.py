@@ -71,7 +71,7 @@ class TrainingRecord:
         """Note an epoch that is over; return whether there is a next."""
         epoch = len(self.history)
         if not math.isfinite(loss):
-            raise TrainingError(f"the loss became {loss} in epoch {epoch}, seed {seed}. Try a smaller learning_rate.")
+            raise TrainingError(f"the loss became {loss} in epoch {epoch + 1}, seed {seed}. Try a smaller learning_rate.")
         self.cut = self.limit.reached(epoch + 1, self.seconds) if epoch + 1 < self.epochs else ""
         last = bool(self.cut) or epoch + 1 == self.epochs
         entry: dict[str, Any] = {"epoch": epoch, "loss": loss}
