@@ -16,6 +16,7 @@ from gatas.errors import GatasError, JobError
 from gatas.graph import Graph
 from gatas.scale import JobProgress, open_engine, run_job
 from gatas.scale.parts import Part, equal_work, write_part
+from gatas.scale.task import Outline
 from gatas.scale.transitions import TransitionsTask
 from tests.scale.toys import Squares, expected, run, squares
 
@@ -123,6 +124,28 @@ def test_another_number_of_parts_is_refused(tmp_path):
     run("serial", squares(tmp_path), tmp_path)
     with pytest.raises(JobError, match=r"is cut into 6 parts, not 5\. Leave --parts out"):
         run("serial", squares(tmp_path), tmp_path, num_parts=5)
+
+
+class Lumpy(Squares):
+    """Nearly all of the work is in two nodes, so that fewer parts come of it than are asked for."""
+
+    def outline(self, scratch):
+        seconds = np.full(self.num_nodes, 1e-6)
+        seconds[[3, 20]] = 1.0
+        return Outline(seconds, 8.0 * self.num_nodes, 1, {}, {})
+
+
+def test_the_same_number_of_parts_asked_for_again_goes_on_though_fewer_came_of_it(tmp_path):
+    task = Lumpy(30, squares(tmp_path).scratch, trouble="raise", bad=7, times=3)
+    with pytest.raises(JobError, match="parts failed 3 times"):
+        run("serial", task, tmp_path, num_parts=8)
+    cuts = np.load(tmp_path / "job/plan/cuts.npy")
+    assert len(cuts) - 1 < 8
+    run("serial", task, tmp_path, num_parts=8)
+    assert (tmp_path / "out").read_bytes() == expected(task)
+    run("serial", task, tmp_path, num_parts=len(cuts) - 1)
+    with pytest.raises(JobError, match=r"of the 8 asked for, not 7\. Leave --parts out"):
+        run("serial", task, tmp_path, num_parts=7)
 
 
 @pytest.mark.parametrize("name", ["plan/cuts.npy", "plan/manifest.json", "graph/neighbour.npy"])
