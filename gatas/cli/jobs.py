@@ -100,12 +100,23 @@ def job_folder(job: Path | None, out: Path) -> Path:
     return job or out.absolute().with_name(f".{out.name}.job")
 
 
+def is_begun(folder: Path) -> bool:
+    """Whether a folder holds a job that was planned, or what is left of one that is finished."""
+    from gatas.scale.finished import NOTE
+
+    return folder.joinpath("plan").exists() or folder.joinpath(NOTE).exists()
+
+
 def kept_graph(graph: "Graph", folder: Path) -> Path:
     """Store a graph that was read from files in a job's folder, from which workers map it."""
+    from gatas.files import remove_folder
     from gatas.graph import Graph
     from gatas.graph.saved import graph_fingerprint
+    from gatas.scale.finished import NOTE
 
     stored = folder / "graph"
+    if folder.joinpath(NOTE).exists():  # a finished job was killed while its folder was removed
+        remove_folder(stored)
     if not stored.exists():
         graph.save(stored)
     elif graph_fingerprint(Graph.open(stored)) != graph_fingerprint(graph):
@@ -138,7 +149,12 @@ def do_job(
 ) -> dict[str, Any]:
     """Run a job, while its progress is shown; an interrupted one says how to go on."""
     from gatas.scale import run_job
+    from gatas.scale.job import finished_before
 
+    before = finished_before(task, folder.resolve(), out.resolve())
+    if before is not None:
+        stderr.print(f"{out} was finished before: what was left in {folder} is removed", soft_wrap=True)
+        return before
     try:
         with engine as opened, job_progress(task.name) as report:
             return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)

@@ -22,10 +22,11 @@ import numpy as np
 
 from gatas import __version__
 from gatas.errors import GatasError, JobError, StoreError
-from gatas.files import FileLock, checksum_of, reason, remove_leftovers_within, write_file
+from gatas.files import FileLock, checksum_of, reason, remove_folder, remove_leftovers, remove_leftovers_within, write_file
 from gatas.graph.saved import KINDS
 from gatas.graph.storage import Store, open_store, write_store
 from gatas.scale.engines import Engine
+from gatas.scale.finished import LOCK, clear_for_another, read_note, remove_finished
 from gatas.scale.parts import Part, PartOutcome, attempt, equal_work, read_part, write_part
 from gatas.scale.progress import JobProgressCallback, JobProgressCounter
 from gatas.scale.task import Job, JobTask
@@ -57,19 +58,42 @@ def run_job(
     Any number of drivers may be at one job, on one disk: they share the work, and what one of them has done stays.
     """
     folder, out = Path(folder).resolve(), Path(out).resolve()
+    before = finished_before(task, folder, out)
+    if before is not None:
+        return before
     with shared(folder) as alone:
         try:
             job = open_job(task, folder, engine, num_parts, attempts, out)
         except GatasError:
             if not keep and not folder.joinpath("plan").exists() and alone():
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_folder(folder)
             raise
         run_parts(job, engine, attempts, report)
         remove_leftovers_within(folder / "parts")  # workers of a killed driver may have ended after a part was done
         written = task.assemble(job, out, overwrite)
         if not keep and alone():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_finished(folder, job.key, written)
     return written
+
+
+def finished_before(task: JobTask, folder: Path, out: Path) -> dict[str, Any] | None:
+    """Return what was said of the result of this very job if it was ended while its folder was removed, which then goes.
+
+    What is left of another job that ended so is removed.
+    """
+    note = read_note(folder)
+    if note is None:
+        return None
+    with shared(folder) as alone:
+        if note["key"] == key_of(task.identity()) and out.exists():
+            written: dict[str, Any] = note["written"]
+            if alone():
+                remove_finished(folder, note["key"], written)
+            return written
+        if not alone():
+            raise JobError(f"{folder} is of another job, which just ends. Run it again, or choose another folder.")
+        clear_for_another(folder, task.data.resolve())
+    return None
 
 
 def open_job(
@@ -234,7 +258,8 @@ def shared(folder: Path) -> Iterator[Callable[[], bool]]:
     """Be one of a job's drivers; gives a function that says whether there is no other any more."""
     try:
         folder.joinpath("parts").mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / ".lock")
+        remove_leftovers(folder)
+        lock = FileLock(folder / LOCK)
     except OSError as error:
         raise JobError(f"{folder} cannot be written to ({reason(error)}). Choose another folder.") from error
     with lock:
