@@ -132,9 +132,8 @@ def test_a_job_that_was_ended_after_its_last_write_is_done(gatas, stored, tmp_pa
     code, same, err = gatas(*build)  # nothing but the result tells
     assert code == 0 and same == out and "was built before, by the same command" in err
     assert gatas(*build[:-2])[1] == out  # without an engine, too
-    other = [*build[:4], 1, *build[5:]]
-    for changed in (other, [*build, "--max-degree", 9], [*build, "--revisits"]):
-        code, _, err = gatas(*changed)
+    for changed in (("--kind", "count"), ("--max-candidates", 3), ("--max-degree", 9), ("--revisits",)):
+        code, _, err = gatas(*build, *changed)
         assert code == 1 and "exists already" in err
 
 
