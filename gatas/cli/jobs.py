@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from gatas.cli.output import plain_table, print_json, print_table, stderr, stdout
+from gatas.cli.interrupting import SECONDS, ending_soon
+from gatas.cli.output import plain_table, print_json, print_table, show_cursor, stderr, stdout
 from gatas.errors import ConfigError, JobError, StoreError
 
 if TYPE_CHECKING:
@@ -155,12 +156,14 @@ def do_job(
     if before is not None:
         stderr.print(f"{out} was finished before: what was left in {folder} is removed", soft_wrap=True)
         return before
-    try:
-        with engine as opened, job_progress(task.name) as report:
-            return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
-    except KeyboardInterrupt:
+
+    def say() -> None:
+        show_cursor()
         stderr.print(f"interrupted; what is done is kept in {folder}: the same command goes on from there", soft_wrap=True)
-        raise
+
+    seconds = getattr(engine, "seconds_to_end", SECONDS)
+    with ending_soon(say, seconds), engine as opened, job_progress(task.name) as report:
+        return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
 
 
 @contextmanager
