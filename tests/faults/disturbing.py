@@ -18,11 +18,12 @@ import psutil
 
 from gatas.cli.verify import verified
 from gatas.errors import GatasError
-from gatas.files import atomic
-from tests.faults.world import CALLS, Job, Undisturbed, bytes_lost, content_of, ended, start
+from tests.faults.world import Job, Undisturbed, bytes_lost, content_of, ended, start, watch_calls
 
 SECONDS_TO_END = 2.0
 """Within which a Ctrl-C ends a command, and workers end with a driver that is killed."""
+LAST_CALLS = 40
+"""In which a result gets its name and the folder of a finished job is removed."""
 LEAKED = "leaked"  # what Python says of semaphores that outlive their process
 
 
@@ -119,33 +120,23 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def kill_at_a_call(trial: Trial) -> tuple[int, str] | None:
-    """Just before or just after one of all renames, removals and syncs."""
-    at, after = trial.chance.randint(1, trial.undisturbed.calls), trial.chance.random() < 0.5
-    end = trial.run(partial(_die_at_a_call, at, after))
+    """Just before or just after one of all renames, removals and syncs; every other time one of the last."""
+    calls = trial.undisturbed.calls
+    first = trial.chance.choice((1, max(1, calls - LAST_CALLS)))
+    end = trial.run(partial(_die_at_a_call, trial.chance.randint(first, calls), trial.chance.choice(("before", "after"))))
     return None if end[0] == 0 or trial.had_ended() else end
 
 
-def _die_at_a_call(at: int, after: bool) -> None:
+def _die_at_a_call(at: int, when: str) -> None:
     """In a child: that call is its last."""
-    done = 0
+    done = {"before": 0, "after": 0}
 
-    def dying(call: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(*args: Any, **named: Any) -> Any:
-            nonlocal done
-            done += 1
-            last = done == at
-            if last and not after:
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = call(*args, **named)
-            if last:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
+    def dying(moment: str, name: str) -> None:
+        done[moment] += 1
+        if moment == when and done[moment] == at:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-        return counting
-
-    for name in CALLS:
-        setattr(os, name, dying(getattr(os, name)))
-    atomic.exchange = dying(atomic.exchange)  # type: ignore[attr-defined]
+    watch_calls(partial(dying, "before"), partial(dying, "after"))
 
 
 def kill_writing(trial: Trial) -> tuple[int, str] | None:

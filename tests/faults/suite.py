@@ -28,6 +28,8 @@ from tests.faults.world import (
 FOUND = ("damaged", "tells of")  # a history that lacks epochs is said to tell of fewer
 MOUNTED = ("ENOSPC", "read-only folder")
 INTERRUPTED = 130
+SEEN = 400
+"""Characters that are shown of what a command said last."""
 
 
 def drawn_job(kind: Kind, data: Path, folder: Path, chance: random.Random) -> tuple[Job, Undisturbed]:
@@ -64,7 +66,8 @@ def disturb(trial: Trial, fault: str, row: Row) -> None:
         row.bytes_lost += lost
         row.said = message_of(said) or row.said
         if not fine:
-            row.failed.append(f"gatas {trial.job.command}: {trial.trouble or said} {again[1]} {left or ''}")
+            seen = f"{(trial.trouble or said)[-SEEN:]} {again[1][-SEEN:]}"
+            row.failed.append(f"gatas {trial.job.command}: {seen} {left or ''}, {lost} bytes lost")
 
 
 def is_one_line(code: int, said: str) -> bool:

@@ -37,6 +37,7 @@ CONFIG = {
     "training": {"epochs": 4, "batch_size": 20, "checkpoint_seconds": 0, "evaluation_draws": 1},
 }
 COLUMNS = {"edges": ["source", "target", "type"], "nodes": ["id"]}
+TIMED = ("history.jsonl", "checksums.json")
 TIMES = ("seconds", "training_seconds")
 
 
@@ -153,20 +154,33 @@ def undisturbed_run(job: Job, data: Path, disk: Path) -> tuple[Undisturbed | Non
 
 
 def count_calls(counted: Path) -> None:
-    """Leave a byte for each, `s` for a sync."""
+    """In a child: leave a byte for each call, `s` for a sync."""
     counted.write_bytes(b"")
 
-    def counting(call: Callable[..., Any], mark: bytes) -> Callable[..., Any]:
-        def marking(*args: Any, **named: Any) -> Any:
-            with counted.open("ab") as said:
-                said.write(mark)
-            return call(*args, **named)
+    def leave(name: str) -> None:
+        with counted.open("ab") as said:
+            said.write(b"s" if name == "fsync" else b".")
 
-        return marking
+    watch_calls(leave, lambda name: None)
+
+
+def watch_calls(before: Callable[[str], None], after: Callable[[str], None]) -> None:
+    """In a child: call these around every call that changes the disk, but for those of compilers, which keep what they made."""
+
+    def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def watching(*args: Any, **named: Any) -> Any:
+            if any("__pycache__" in str(arg) for arg in args):
+                return call(*args, **named)
+            before(name)
+            result = call(*args, **named)
+            after(name)
+            return result
+
+        return watching
 
     for name in CALLS:
-        setattr(os, name, counting(getattr(os, name), b"s" if name == "fsync" else b"."))
-    atomic.exchange = counting(atomic.exchange, b".")  # type: ignore[attr-defined]
+        setattr(os, name, watched(name, getattr(os, name)))
+    atomic.exchange = watched("exchange", atomic.exchange)  # type: ignore[attr-defined]
 
 
 def content_of(path: Path) -> dict[str, bytes]:
@@ -175,9 +189,9 @@ def content_of(path: Path) -> dict[str, bytes]:
         return {path.name: path.read_bytes()}
     files = [file for file in path.rglob("*") if file.is_file() and "checkpoints" not in file.parts and file.name[0] != "."]
     content = {str(file.relative_to(path)): file.read_bytes() for file in files}
-    for timeless in ("history.jsonl", "checksums.json"):
-        if timeless in content:
-            content[timeless] = _without_times(content[timeless])
+    for name in content:
+        if Path(name).name in TIMED:  # of a run, or of each of several seeds
+            content[name] = _without_times(content[name])
     return content
 
 
