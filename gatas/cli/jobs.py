@@ -1,7 +1,7 @@
 """Jobs in parts: the options of commands that may run as one, how far they are, and `gatas jobs`."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -106,6 +106,15 @@ def is_begun(folder: Path) -> bool:
     from gatas.scale.finished import NOTE
 
     return folder.joinpath("plan").exists() or folder.joinpath(NOTE).exists()
+
+
+def remove_emptied(folder: Path) -> None:
+    """Remove the folder of a finished job that was killed just before it was."""
+    from gatas.files import remove_leftovers
+
+    remove_leftovers(folder)
+    with suppress(OSError):  # it is not there, or not empty
+        folder.rmdir()
 
 
 def kept_graph(graph: "Graph", folder: Path) -> Path:

@@ -79,6 +79,7 @@ def build(
     recover_overwritten(out)
     if out.exists() and not overwrite and not begun:  # before the work, not after it; a job knows its own result
         table = built_before(out, edges, source, walks)
+        jobs.remove_emptied(jobs.job_folder(job, out))
         stderr.print(f"{out} was built before, by the same command: nothing is left to do", soft_wrap=True)
         report(out, table.num_rows, table.num_entries, table.num_bytes, json)
         return

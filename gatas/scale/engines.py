@@ -131,7 +131,7 @@ class Worker:
             result, error = self.pipe.recv()
         except (EOFError, OSError):
             self.lost = True
-            self.process.join()
+            self.process.join(5)  # for its exit code
             future.set_exception(WorkerLostError(f"exit code {self.process.exitcode}"))
         except Exception as failure:  # what cannot be sent
             future.set_exception(failure)

@@ -165,3 +165,6 @@ def test_what_is_left_of_a_finished_job_is_removed_by_the_same_command(gatas, tm
     assert err.count("of 3 parts") == 2  # what the first run said
     assert digest(tmp_path / "table") == before
     assert {path.name for path in tmp_path.iterdir()} == {"edges.csv", "table"}
+    (tmp_path / ".table.job").mkdir()  # all but the folder itself is removed
+    assert gatas(*build)[:2] == (0, out)
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.csv", "table"}
