@@ -22,7 +22,7 @@ def ending_soon(say: Callable[[], None] = lambda: None, seconds: float = SECONDS
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         yield
         return
-    watch = Watch(say, seconds)
+    watch = InterruptWatch(say, seconds)
     try:
         yield
     except KeyboardInterrupt:
@@ -32,7 +32,7 @@ def ending_soon(say: Callable[[], None] = lambda: None, seconds: float = SECONDS
         watch.leave()
 
 
-class Watch:
+class InterruptWatch:
     """A thread that is told of signals in the moment they come, whatever the main thread is at."""
 
     def __init__(self, say: Callable[[], None], seconds: float) -> None:
