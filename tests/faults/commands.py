@@ -50,10 +50,12 @@ class Kind:
     state: str = ""  # where it keeps what it goes on from, if not in the folder of a job
     in_parts: bool = False
     once: bool = False  # it refuses to write what is there, also what it wrote itself
+    prompt: bool = True
 
     @property
     def plain_job(self) -> Job:
-        return Job(self.name, f"{self.words} {self.plain}", self.outs[0], "job" if self.in_parts else self.state, self.once)
+        state = "job" if self.in_parts else self.state
+        return Job(self.name, f"{self.words} {self.plain}", self.outs[0], state, self.once, self.prompt)
 
     def drawn(self, chance: random.Random) -> Job:
         """Draw a command."""
@@ -68,7 +70,7 @@ class Kind:
         state = self.state
         if "--engine" in command:
             state = "job" if "--job" in command else f".{out}.job"
-        return Job(self.name, command, out, state, self.once)
+        return Job(self.name, command, out, state, self.once, self.prompt)
 
     def draws(self, chance: random.Random) -> Iterator[Job]:
         while True:
@@ -140,6 +142,7 @@ TRAIN = Kind(
     },
     "{data}/config.yaml --out {out} --device cpu",
     "run/checkpoints",
+    prompt=False,
 )
 EMBED = Kind(
     "embedding",

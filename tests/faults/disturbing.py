@@ -99,7 +99,7 @@ def interrupt_at_random(trial: Trial) -> tuple[int, str] | None:
     end = ended(child, trial.folder / "log")
     took = time.monotonic() - started
     trial.trouble = outlived(workers, SECONDS_TO_END)
-    if took > SECONDS_TO_END:
+    if trial.job.prompt and took > SECONDS_TO_END:
         trial.trouble = f"a Ctrl-C took {took:.1f} s"
     return None if trial.had_ended() else end
 

@@ -54,6 +54,7 @@ class Job:
     out: str
     state: str = ""  # where it keeps what it goes on from, beside what it writes
     once: bool = False  # it refuses to write what is there
+    prompt: bool = True  # a Ctrl-C ends it at once; a training first ends the step at hand, or writes its last files
 
     @property
     def overwrites(self) -> bool:
