@@ -116,6 +116,21 @@ def test_a_full_disk_leaves_the_old_and_nothing_else(tmp_path, monkeypatch, kind
     assert content_of(tmp_path / kind) == b"old" and names(tmp_path) == before
 
 
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_folder_whose_name_cannot_be_synced_is_as_before(tmp_path, monkeypatch, existing):
+    if existing:
+        fill(tmp_path / "folder", b"old")
+    fsync = os.fsync
+
+    def refuse_the_last(descriptor):
+        return refuse() if Path(f"/proc/self/fd/{descriptor}").readlink() == tmp_path else fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse_the_last)
+    with pytest.raises(OSError, match="No space left on device"):
+        fill(tmp_path / "folder", b"new")
+    assert names(tmp_path) == ["folder"] * existing and (not existing or content_of(tmp_path / "folder") == b"old")
+
+
 @pytest.fixture
 def no_exchange(monkeypatch):
     """A system that cannot exchange two names at once."""

@@ -90,7 +90,11 @@ def atomic_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
         for path in (*temporary.rglob("*"), temporary):
             _sync_path(path)
         _rename_folder(temporary, folder, overwrite)
-        _sync_path(folder.parent)
+        try:
+            _sync_path(folder.parent)
+        except OSError:  # it is said that nothing was changed
+            exchange(temporary, folder) if temporary.exists() else folder.rename(temporary)
+            raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -51,7 +51,7 @@ def disturb(trial: Trial, fault: str, row: Row) -> None:
             return
         trial.job.prepare(trial.data, trial.disk)
         end = FAULTS[fault](trial)
-        if end is None:
+        if end is None or (end[0] == -signal.SIGKILL and trial.had_ended()):
             return
         code, said = end
         trial.look_at_overwritten()
