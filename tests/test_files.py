@@ -1,5 +1,6 @@
 """Durable files: the old or the new after any end, nothing left behind, and what is damaged is found."""
 
+import ctypes
 import errno
 import os
 import shutil
@@ -28,7 +29,9 @@ from gatas.files import (
     is_disk_full,
     read_signed_json,
     reason,
+    recover_overwritten,
     remove_all_leftovers_within,
+    remove_folder,
     remove_leftovers,
     remove_leftovers_within,
     signed_json,
@@ -36,6 +39,7 @@ from gatas.files import (
     verify_file,
     write_file,
 )
+from gatas.files.exchange import exchange
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # sha256 of b"abc", FIPS 180-2
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -112,8 +116,29 @@ def test_a_full_disk_leaves_the_old_and_nothing_else(tmp_path, monkeypatch, kind
     assert content_of(tmp_path / kind) == b"old" and names(tmp_path) == before
 
 
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_folder_whose_name_cannot_be_synced_is_as_before(tmp_path, monkeypatch, existing):
+    if existing:
+        fill(tmp_path / "folder", b"old")
+    fsync = os.fsync
+
+    def refuse_the_last(descriptor):
+        return refuse() if Path(f"/proc/self/fd/{descriptor}").readlink() == tmp_path else fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse_the_last)
+    with pytest.raises(OSError, match="No space left on device"):
+        fill(tmp_path / "folder", b"new")
+    assert names(tmp_path) == ["folder"] * existing and (not existing or content_of(tmp_path / "folder") == b"old")
+
+
+@pytest.fixture
+def no_exchange(monkeypatch):
+    """A system that cannot exchange two names at once."""
+    monkeypatch.setattr("gatas.files.atomic.exchange", lambda one, other: False)
+
+
 @pytest.mark.parametrize(("function", "kind"), [("replace", "file"), ("replace", "checked"), ("rename", "folder")])
-def test_a_refused_rename_leaves_the_old(tmp_path, monkeypatch, function, kind):
+def test_a_refused_rename_leaves_the_old(tmp_path, monkeypatch, no_exchange, function, kind):
     fill(tmp_path / kind, b"old")
     monkeypatch.setattr(os, function, refuse)
     with pytest.raises(OSError, match="No space left on device"):
@@ -122,8 +147,50 @@ def test_a_refused_rename_leaves_the_old(tmp_path, monkeypatch, function, kind):
     assert [name for name in names(tmp_path) if ".tmp" in name] == []
 
 
+def test_two_folders_are_exchanged_at_once(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text(name)
+    assert exchange(tmp_path / "one", tmp_path / "other")
+    assert names(tmp_path / "one") == ["other"] and names(tmp_path / "other") == ["one"]
+    with pytest.raises(FileNotFoundError):
+        exchange(tmp_path / "one", tmp_path / "missing")
+
+
+def test_a_folder_that_is_overwritten_is_there_at_every_moment(tmp_path, monkeypatch):
+    fill(tmp_path / "folder", b"old")
+    there = []
+    for name in ("rename", "replace", "rmdir", "unlink", "fsync"):
+        call = getattr(os, name)
+
+        def seeing(*args, call=call, **named):
+            there.append((tmp_path / "folder").is_dir())
+            return call(*args, **named)
+
+        monkeypatch.setattr(os, name, seeing)
+    fill(tmp_path / "folder", b"new")
+    assert all(there) and len(there) > 5 and content_of(tmp_path / "folder") == b"new" and names(tmp_path) == ["folder"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EINVAL, errno.EIO])
+def test_where_folders_cannot_be_exchanged_they_are_renamed(tmp_path, monkeypatch, code):
+    def call(one, other):
+        ctypes.set_errno(code)
+        return -1
+
+    monkeypatch.setattr("gatas.files.exchange._call", lambda: call)
+    fill(tmp_path / "folder", b"old")
+    if code == errno.EIO:
+        with pytest.raises(OSError, match="Input/output error"):
+            fill(tmp_path / "folder", b"new")
+    else:
+        fill(tmp_path / "folder", b"new")
+    assert content_of(tmp_path / "folder") == (b"old" if code == errno.EIO else b"new") and names(tmp_path) == ["folder"]
+
+
 @KINDS
-def test_everything_is_synced_before_it_gets_its_name_and_the_name_after(tmp_path, monkeypatch, kind):
+@pytest.mark.parametrize("existing", [False, True])
+def test_everything_is_synced_before_it_gets_its_name_and_the_name_after(tmp_path, monkeypatch, kind, existing):
     done, fsync = [], os.fsync
 
     def noted(descriptor):
@@ -139,7 +206,11 @@ def test_everything_is_synced_before_it_gets_its_name_and_the_name_after(tmp_pat
 
     for name in ("rename", "replace"):
         monkeypatch.setattr(os, name, noting(getattr(os, name)))
+    monkeypatch.setattr("gatas.files.atomic.exchange", noting(exchange))
     monkeypatch.setattr(os, "fsync", noted)
+    if existing:
+        fill(tmp_path / kind, b"old")
+        done.clear()
     fill(tmp_path / kind, b"new")
     first = done.index("renamed")
     assert done[-1] == tmp_path.name
@@ -151,15 +222,19 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[4])
+from gatas.files import atomic
 from tests.test_files import fill
 name, at, calls = sys.argv[2], int(sys.argv[3]), []
-def kill(*args):
+place = atomic if name == "exchange" else os
+if name == "rename":
+    atomic.exchange = lambda one, other: False  # as where the system cannot
+def kill(*args, **named):
     calls.append(args)
     if len(calls) == at:
         os.kill(os.getpid(), signal.SIGKILL)
-    return original(*args)
-original = getattr(os, name)
-setattr(os, name, kill)
+    return original(*args, **named)
+original = getattr(place, name)
+setattr(place, name, kill)
 fill(Path(sys.argv[1]), b"new")
 """
 
@@ -167,13 +242,16 @@ fill(Path(sys.argv[1]), b"new")
 @pytest.mark.parametrize(
     ("kind", "function", "at"),
     [("file", "fsync", 1), ("file", "replace", 1), ("file", "fsync", 2), ("checked", "fsync", 2), ("checked", "replace", 2),
-     ("folder", "fsync", 2), ("folder", "rename", 1), ("folder", "rename", 2)],
+     ("folder", "fsync", 2), ("folder", "fsync", 4), ("folder", "exchange", 1), ("folder", "rename", 1),
+     ("folder", "rename", 2), ("folder", "rmdir", 1)],
 )  # fmt: skip
 def test_after_a_kill_there_is_the_old_or_the_new_and_the_next_writer_tidies_up(tmp_path, kind, function, at):
     path, root = tmp_path / kind, str(Path(__file__).parents[1])
     fill(path, b"old")
     process = subprocess.run([sys.executable, "-c", KILLED, str(path), function, str(at), root], check=False, timeout=60)
     assert process.returncode == -9
+    recover_overwritten(path)
+    assert content_of(path) in (b"old", b"new")
     remove_leftovers(path)
     assert content_of(path) in (b"old", b"new")
     assert set(names(tmp_path)) <= {kind, f".{kind}.sha256"}
@@ -219,6 +297,18 @@ def test_a_folder_whose_overwriting_was_cut_short_comes_back(tmp_path, dead_proc
     assert interrupted_overwrite(folder) == left_by(dead_process, folder, "-old")
     remove_leftovers(folder)
     assert content_of(folder) == b"old" and names(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_is_removed_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    fill(tmp_path / "folder", b"content")
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # as killed before it
+    remove_folder(tmp_path / "folder")
+    (left,) = names(tmp_path)
+    assert left.startswith(".folder.tmp-")
+    monkeypatch.undo()
+    fill(tmp_path / "folder", b"content")
+    remove_folder(tmp_path / "folder")
+    assert "folder" not in names(tmp_path)
 
 
 def test_lines_are_appended_and_synced(tmp_path, monkeypatch):

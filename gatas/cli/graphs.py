@@ -80,7 +80,10 @@ def open_stored(path: Path) -> "Graph | Dataset":
 
 
 def is_stored(named: str) -> bool:
-    """Whether it is the folder of a saved graph."""
+    """Whether it is the folder of a saved graph, which is put back if its overwriting was cut short."""
+    from gatas.files import recover_overwritten
+
+    recover_overwritten(Path(named))
     return Path(named).is_dir()
 
 

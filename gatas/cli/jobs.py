@@ -1,14 +1,15 @@
 """Jobs in parts: the options of commands that may run as one, how far they are, and `gatas jobs`."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from gatas.cli.output import plain_table, print_json, print_table, stderr, stdout
+from gatas.cli.interrupting import SECONDS, ending_soon
+from gatas.cli.output import plain_table, print_json, print_table, show_cursor, stderr, stdout
 from gatas.cli.whole_help import WholeHelp
 from gatas.errors import ConfigError, JobError, StoreError
 
@@ -101,12 +102,32 @@ def job_folder(job: Path | None, out: Path) -> Path:
     return job or out.absolute().with_name(f".{out.name}.job")
 
 
+def is_begun(folder: Path) -> bool:
+    """Whether a folder holds a job that was planned, or what is left of one that is finished."""
+    from gatas.scale.finished import NOTE
+
+    return folder.joinpath("plan").exists() or folder.joinpath(NOTE).exists()
+
+
+def remove_emptied(folder: Path) -> None:
+    """Remove the folder of a finished job that was killed just before it was."""
+    from gatas.files import remove_leftovers
+
+    remove_leftovers(folder)
+    with suppress(OSError):  # it is not there, or not empty
+        folder.rmdir()
+
+
 def kept_graph(graph: "Graph", folder: Path) -> Path:
     """Store a graph that was read from files in a job's folder, from which workers map it."""
+    from gatas.files import remove_folder
     from gatas.graph import Graph
     from gatas.graph.saved import graph_fingerprint
+    from gatas.scale.finished import NOTE
 
     stored = folder / "graph"
+    if folder.joinpath(NOTE).exists():  # a finished job was killed while its folder was removed
+        remove_folder(stored)
     if not stored.exists():
         graph.save(stored)
     elif graph_fingerprint(Graph.open(stored)) != graph_fingerprint(graph):
@@ -139,13 +160,20 @@ def do_job(
 ) -> dict[str, Any]:
     """Run a job, while its progress is shown; an interrupted one says how to go on."""
     from gatas.scale import run_job
+    from gatas.scale.job import finished_before
 
-    try:
-        with engine as opened, job_progress(task.name) as report:
-            return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
-    except KeyboardInterrupt:
+    before = finished_before(task, folder.resolve(), out.resolve())
+    if before is not None:
+        stderr.print(f"{out} was finished before: what was left in {folder} is removed", soft_wrap=True)
+        return before
+
+    def say() -> None:
+        show_cursor()
         stderr.print(f"interrupted; what is done is kept in {folder}: the same command goes on from there", soft_wrap=True)
-        raise
+
+    seconds = getattr(engine, "seconds_to_end", SECONDS)
+    with ending_soon(say, seconds), engine as opened, job_progress(task.name) as report:
+        return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
+from gatas.cli.interrupting import ending_soon
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -43,14 +45,20 @@ def print_table(title: str, table: "Table") -> None:
     stdout.print()
 
 
+def show_cursor() -> None:
+    """Show the cursor again that a bar has hidden."""
+    stderr.show_cursor(True)
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
-    """Show a bar on a terminal that vanishes when done; elsewhere nothing."""
+    """Show a bar on a terminal that vanishes when done; elsewhere nothing. A Ctrl-C ends the process soon."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
                TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
+    shown = Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)
+    with ending_soon(show_cursor), shown as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
 

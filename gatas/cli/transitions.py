@@ -1,5 +1,6 @@
 """`gatas transitions`: build a store of typed transitions, and look into it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,13 +18,14 @@ from gatas.cli.graphs import (
     is_stored,
     load_graph,
 )
-from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stdout
+from gatas.cli.output import plain_table, print_json, print_table, progress_bar, stderr, stdout
 from gatas.cli.verify import verified
 from gatas.cli.whole_help import WholeHelp
 from gatas.errors import StoreError, TransitionError
 
 if TYPE_CHECKING:
-    from gatas.transitions import Row
+    from gatas.transitions import Row, Transitions
+    from gatas.transitions.build import Walks
     from gatas.transitions.cost import Caps
     from gatas.transitions.table import Setting
 
@@ -63,19 +65,25 @@ def build(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Compute the transitions of every node and store them."""
+    from gatas.files import recover_overwritten
     from gatas.scale.transitions import TransitionsTask
     from gatas.transitions import Transitions
     from gatas.transitions.build import Walks, check_settings
 
-    begun = (engine or job) is not None and jobs.job_folder(job, out).joinpath("plan").exists()  # which knows its own result
-    if out.exists() and not overwrite and not begun:  # before the work, not after it
-        raise StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
-    caps = given_caps(max_candidates)
-    check_settings(Walks(steps, kind, caps, max_degree, revisits), threads)
+    caps, begun = given_caps(max_candidates), (engine or job) is not None and jobs.is_begun(jobs.job_folder(job, out))
+    walks = Walks(steps, kind, caps, max_degree, revisits)
+    check_settings(walks, threads)
     chosen = jobs.chosen_engine(engine, workers, parts, job, ray_address, threads, gpus_per_worker)
     if verify and is_stored(edges):
         verified(Path(edges))
     source = (nodes, column, node_column, header, inverse, undirected, data_dir)
+    recover_overwritten(out)
+    if out.exists() and not overwrite and not begun:  # before the work, not after it; a job knows its own result
+        table = built_before(out, edges, source, walks)
+        jobs.remove_emptied(jobs.job_folder(job, out))
+        stderr.print(f"{out} was built before, by the same command: nothing is left to do", soft_wrap=True)
+        report(out, table.num_rows, table.num_entries, table.num_bytes, json)
+        return
     if chosen is not None:
         folder = jobs.job_folder(job, out)
         stored = Path(edges) if is_stored(edges) else jobs.kept_graph(load_graph(edges, *source), folder)
@@ -89,6 +97,27 @@ def build(
         table = Transitions.build(graph, steps, kind, None, caps, threads, **settings)
     table.save(out, overwrite=overwrite)
     report(out, table.num_rows, table.num_entries, table.num_bytes, json)
+
+
+def built_before(out: Path, edges: str, source: tuple[Any, ...], walks: "Walks") -> "Transitions":
+    """Open the table that this very command has written; whatever else is there is refused."""
+    from gatas.graph.saved import id_arrays
+    from gatas.transitions import Transitions
+    from gatas.transitions.table import listed, opened_for
+
+    refused = StoreError(f"{out} exists already. Choose another folder, or pass --overwrite.")
+    try:
+        found = Transitions.open(out).setting
+        if (found.num_steps, found.kind) != (walks.num_steps, walks.kind):  # known without reading the graph
+            raise refused
+        graph = load_graph(edges, *source)
+        table = opened_for(graph, out, replace(walks, max_candidates=listed(walks.max_candidates)))
+    except (StoreError, TransitionError):
+        raise refused from None
+    ours, theirs = id_arrays(graph.node_ids), id_arrays(found.node_ids)
+    if table.targets is not None or ours.keys() != theirs.keys() or any((ours[k] != theirs[k]).any() for k in ours):
+        raise refused
+    return table
 
 
 def given_caps(text: str | None) -> "Caps":

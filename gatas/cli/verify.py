@@ -29,8 +29,10 @@ def verify(
 
 def verified(path: Path) -> str:
     """Return what is at a path, after reading every byte of it; what is damaged is refused."""
+    from gatas.files import recover_overwritten
     from gatas.graph.storage import MANIFEST, verify_store
 
+    recover_overwritten(path)
     if path.is_file():
         from gatas.files import verify_file
 

@@ -18,9 +18,10 @@ from typing import BinaryIO
 import psutil
 
 from gatas.files.checksums import checksum_line, checksum_path
+from gatas.files.exchange import exchange
 
 OLD = "-old"
-"""Ends the name of a folder that is being overwritten, for the moment between two renames."""
+"""Ends the name of a folder that is being overwritten, for the moment between two renames where they cannot be exchanged."""
 
 
 @contextmanager
@@ -89,7 +90,11 @@ def atomic_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
         for path in (*temporary.rglob("*"), temporary):
             _sync_path(path)
         _rename_folder(temporary, folder, overwrite)
-        _sync_path(folder.parent)
+        try:
+            _sync_path(folder.parent)
+        except OSError:  # it is said that nothing was changed
+            exchange(temporary, folder) if temporary.exists() else folder.rename(temporary)
+            raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -97,7 +102,11 @@ def atomic_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def _rename_folder(temporary: Path, folder: Path, overwrite: bool) -> None:
     if not (overwrite and folder.exists()):
         temporary.rename(folder)  # fails if another writer was quicker
-        return
+    elif not exchange(temporary, folder):  # else the old one is now the temporary one, and goes
+        _rename_in_two_steps(temporary, folder)
+
+
+def _rename_in_two_steps(temporary: Path, folder: Path) -> None:
     old = folder.with_name(f"{temporary.name}{OLD}")
     folder.rename(old)
     try:
@@ -106,6 +115,16 @@ def _rename_folder(temporary: Path, folder: Path, overwrite: bool) -> None:
         old.rename(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def recover_overwritten(folder: Path) -> None:
+    """Give a folder its old content back if its overwriting was cut short by a kill between two renames.
+
+    Where the system does not let us, as on a disk that is only read, it stays as it is.
+    """
+    if not folder.exists() and interrupted_overwrite(folder) is not None:
+        with suppress(OSError):
+            remove_leftovers(folder.absolute())
 
 
 def interrupted_overwrite(folder: Path) -> Path | None:
@@ -128,7 +147,7 @@ def remove_leftovers(path: Path) -> None:
         if left.name.endswith(OLD) and not path.exists():  # killed between the two renames: the old folder stands
             left.rename(path)
         else:
-            _remove(left)
+            remove(left)
 
 
 def remove_leftovers_within(folder: Path) -> None:
@@ -140,18 +159,29 @@ def remove_leftovers_within(folder: Path) -> None:
 def remove_all_leftovers_within(folder: Path) -> None:
     """Remove every temporary file and folder in a folder that the caller has locked, so that nobody else writes in it."""
     for left in (*folder.glob(".*.tmp-*"), *folder.glob("*.tmp")):  # versions before 0.2 wrote under NAME.tmp
-        _remove(left)
+        remove(left)
 
 
 def _leftovers(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f".{glob.escape(path.name)}.tmp-*"), reverse=True)  # the old folder first
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all that is in it, as far as the system lets us."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder so that after any kill there is all of it under its name, or nothing."""
+    temporary = _temporary_beside(folder)
+    try:
+        folder.rename(temporary)
+    except OSError:
+        temporary = folder
+    shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _remove_file(path: Path) -> None:

@@ -31,6 +31,7 @@ from gatas.files import (
     interrupted_overwrite,
     link_or_copy,
     reason,
+    recover_overwritten,
     remove_leftovers,
     verify_checksum,
 )
@@ -113,6 +114,7 @@ def copy_store(source: Path, target: Path, *, overwrite: bool = False) -> None:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(target)  # it may put back what the target was
         _check_target(target, overwrite)
         with atomic_folder(target, overwrite=overwrite) as temporary:
             for file in sorted(source.iterdir()):
@@ -195,9 +197,10 @@ def _check_target(folder: Path, overwrite: bool) -> None:
 
 def _read_manifest(folder: Path, kind: str | tuple[str, ...]) -> dict[str, Any]:
     path = folder / MANIFEST
+    recover_overwritten(folder)
     if not folder.is_dir():
         old = interrupted_overwrite(folder)
-        hint = f" Its overwriting was cut short: rename {old} back to {folder}." if old is not None else ""
+        hint = f" It is being overwritten, or this was cut short: wait, or rename {old} to {folder}." if old is not None else ""
         raise StoreError(f"{folder} is not a folder; expected one that gatas wrote.{hint}")
     if not path.is_file() or path.is_symlink():
         raise StoreError(f"{folder} has no {MANIFEST}; expected a folder that gatas wrote.")

@@ -7,9 +7,11 @@ private to GNU's OpenMP; nothing else in the package calls it, and `tests/ops/te
 
 import ctypes
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil
@@ -49,7 +51,8 @@ def run_spans(work: Callable[[int, int], None], cuts: Iterable[int]) -> None:
             failures.append(failure)
 
     if _openmp():
-        _openmp().GOMP_parallel(_CALLBACK(share), None, threads, 0)
+        with _interrupts_later():
+            _openmp().GOMP_parallel(_CALLBACK(share), None, threads, 0)
     else:
         helpers = [_pool(threads).submit(share) for _ in range(threads - 1)]
         share()
@@ -57,6 +60,25 @@ def run_spans(work: Callable[[int, int], None], cuts: Iterable[int]) -> None:
             helper.result()
     if failures:
         raise failures[0]
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Raise a Ctrl-C after this block: in a callback it would be lost, or leave a lock behind that other threads wait for."""
+    ours = (
+        threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not ours:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def available_threads() -> int:

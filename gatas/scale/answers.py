@@ -22,8 +22,8 @@ from gatas.inference.files import embedding_schema, embedding_table, write_matri
 from gatas.inference.ids import ids_of
 from gatas.inference.trained import batch_size_on
 from gatas.nn.ablations import ABLATIONS
-from gatas.scale.job import Job, Outline
 from gatas.scale.parts import Part
+from gatas.scale.task import Job, Outline
 from gatas.scale.transitions import row_seconds
 from gatas.training.folder import DATA, StoredRun, read_run
 from gatas.training.loop import chosen_device

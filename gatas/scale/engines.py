@@ -5,18 +5,20 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from gatas.errors import ConfigError
 from gatas.ops.threads import available_threads
+from gatas.ops.workers import work
 
 EngineName = Literal["serial", "pool", "ray"]
+
+
+class WorkerLostError(Exception):
+    """A worker died, or could not even begin a call."""
 
 
 class Engine(Protocol):
@@ -74,77 +76,74 @@ class Serial(AbstractContextManager["Serial"]):
         pass
 
 
-@dataclass
-class WorkerSlot:
-    """A slot for one worker: its process, once there is one, and the last call it was given."""
-
-    number: int
-    executor: ProcessPoolExecutor | None = None
-    future: Future[Any] | None = None
-
-    @property
-    def free(self) -> bool:
-        return self.future is None or self.future.done()
-
-    @property
-    def broken(self) -> bool:
-        return self.future is not None and isinstance(self.future.exception(), BrokenProcessPool)
-
-
 class Pool(AbstractContextManager["Pool"]):
-    """Spawned processes, each with an executor of its own.
+    """Spawned processes, each with a pipe of its own.
 
-    An executor with several fails all its calls when one process dies. So it is known which call a process died of, the
-    others go on, and the next call finds a new process. All hold the end of a pipe that breaks when this process closes it
-    or ends, however it ends: they end with it.
+    So it is known which call a process died of, the others go on, and the next call finds a new process. There are no
+    semaphores between them, which a killed driver would leave behind, and workers end with the driver, however that ends.
     """
 
     def __init__(self, num_workers: int, threads: int, gpus_per_worker: float = 0.0) -> None:
         self.num_workers, self.threads = num_workers, threads
         self.gpus = shared_gpus(num_workers, gpus_per_worker)
-        self.slots = [WorkerSlot(number) for number in range(num_workers)]
-
-    def __enter__(self) -> "Pool":
-        self.far_end, self.lifeline = multiprocessing.Pipe(duplex=False)
-        return self
+        self.workers: list[Worker | None] = [None] * num_workers
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand a call to a free worker; there must be one."""
-        slot = next(slot for slot in self.slots if slot.free)
-        if slot.broken and slot.executor is not None:
-            slot.executor.shutdown()
-            slot.executor = None
-        if slot.executor is None:
-            slot.executor = ProcessPoolExecutor(
-                1,
-                multiprocessing.get_context("spawn"),
-                initializer=begin_work,
-                initargs=(self.far_end, self.gpus[slot.number] if self.gpus else None),
-            )
-        with interrupts_held():  # workers inherit it: a Ctrl-C on the terminal is for this process alone
-            slot.future = slot.executor.submit(function, *arguments)
-        return slot.future
+        number = next(number for number, worker in enumerate(self.workers) if worker is None or worker.free)
+        worker = self.workers[number]
+        if worker is None or worker.lost:
+            worker = self.workers[number] = Worker(self.gpus[number] if self.gpus else None)
+        return worker.call(function, arguments)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is not None:
-            self.lifeline.close()
-        for slot in self.slots:
-            if slot.executor is not None:
-                slot.executor.shutdown(cancel_futures=True)
-        self.lifeline.close()
-        self.far_end.close()
+        for worker in self.workers:
+            if worker is not None:
+                worker.end()
 
 
-def begin_work(far_end: Connection, gpu: str | None) -> None:
-    """Begin a new process: it sees one GPU, if any was asked for, and ends when the driver does."""
-    if gpu is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu  # before torch looks
-    threading.Thread(target=_end_with_driver, args=(far_end,), daemon=True).start()
+class Worker:
+    """A process that answers one call at a time."""
 
+    def __init__(self, gpu: str | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, calls = context.Pipe()
+        in_main = threading.current_thread() is threading.main_thread()
+        self.process = context.Process(target=work, args=(calls, gpu, in_main), daemon=True)
+        with interrupts_held():  # workers inherit it: a Ctrl-C on the terminal is for this process alone
+            self.process.start()
+        calls.close()
+        self.future: Future[Any] | None = None
+        self.lost = False
 
-def _end_with_driver(far_end: Connection) -> None:
-    far_end.poll(None)  # nothing is ever sent
-    os._exit(1)
+    @property
+    def free(self) -> bool:
+        return self.future is None or self.future.done()
+
+    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
+        self.future = Future()
+        threading.Thread(target=self._answer, args=((function, arguments), self.future), daemon=True).start()
+        return self.future
+
+    def _answer(self, call: Any, future: Future[Any]) -> None:
+        try:
+            self.pipe.send(call)
+            result, error = self.pipe.recv()
+        except (EOFError, OSError):
+            self.lost = True
+            self.process.join(5)  # for its exit code
+            future.set_exception(WorkerLostError(f"exit code {self.process.exitcode}"))
+        except Exception as failure:  # what cannot be sent
+            future.set_exception(failure)
+        else:
+            future.set_result(result) if error is None else future.set_exception(WorkerLostError(error))
+
+    def end(self) -> None:
+        """End the process, whatever it is at: what it writes is there whole or not at all."""
+        self.process.kill()
+        self.process.join()
+        if self.free:
+            self.pipe.close()
 
 
 @contextmanager

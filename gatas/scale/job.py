@@ -13,21 +13,23 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from gatas import __version__
 from gatas.errors import GatasError, JobError, StoreError
-from gatas.files import FileLock, checksum_of, reason, remove_leftovers_within, write_file
+from gatas.files import FileLock, checksum_of, reason, remove_folder, remove_leftovers, remove_leftovers_within, write_file
 from gatas.graph.saved import KINDS
-from gatas.graph.storage import NamedArrays, Store, open_store, write_store
+from gatas.graph.storage import Store, open_store, write_store
 from gatas.scale.engines import Engine
+from gatas.scale.finished import LOCK, clear_for_another, read_note, remove_finished
 from gatas.scale.parts import Part, PartOutcome, attempt, equal_work, read_part, write_part
 from gatas.scale.progress import JobProgressCallback, JobProgressCounter
+from gatas.scale.task import Job, JobTask
 
 FORMAT = 1
 """The format of plans and parts: those of another are never mixed in."""
@@ -37,65 +39,6 @@ PART_SECONDS = 60
 """Parts are not larger, about, unless so many are asked for."""
 PARTS_PER_WORKER = 4
 """At least, so that workers end at about the same time."""
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What a task has to say before it is cut into parts."""
-
-    seconds: Any  # (N,) estimated, of one thread
-    num_bytes: float
-    multiple: int  # of so many nodes parts are
-    arrays: NamedArrays
-    parameters: dict[str, Any]
-
-
-class JobTask(Protocol):
-    """What is done: a frozen dataclass of plain settings, which travels to workers and into the plan."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def data(self) -> Path:
-        """Return the store of the graph that all parts are computed from."""
-
-    def identity(self) -> dict[str, Any]:
-        """Return all that parts depend on, without paths."""
-
-    def outline(self, scratch: Path) -> Outline:
-        """Estimate the work, once, in a worker; what is large lies in files of the scratch folder."""
-
-    def arrays(self, job: "Job", part: Part, threads: int) -> NamedArrays:
-        """Compute a part in a worker, as a function of the job and the range."""
-
-    def assemble(self, job: "Job", out: Path, overwrite: bool) -> dict[str, Any]:
-        """Write the whole, a piece at a time, from parts in their order; says what was written."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A task that was planned, in its folder."""
-
-    folder: Path
-    task: JobTask
-    key: str
-    plan: Store
-
-    @property
-    def parts(self) -> list[Part]:
-        return [Part(first, last) for first, last in pairwise(self.plan.array("cuts").tolist())]
-
-    @property
-    def stores(self) -> Iterator[Store]:
-        """Give the stores of all parts, one after another: a process may not open all files at once."""
-        return (self.read(part) for part in self.parts)
-
-    def read(self, part: Part, *, verify: bool = False) -> Store:
-        return read_part(self.folder / "parts", self.key, part, verify=verify)
-
-    def has(self, part: Part) -> bool:
-        return (self.folder / "parts" / part.name).exists()
 
 
 def run_job(
@@ -115,19 +58,42 @@ def run_job(
     Any number of drivers may be at one job, on one disk: they share the work, and what one of them has done stays.
     """
     folder, out = Path(folder).resolve(), Path(out).resolve()
+    before = finished_before(task, folder, out)
+    if before is not None:
+        return before
     with shared(folder) as alone:
         try:
             job = open_job(task, folder, engine, num_parts, attempts, out)
         except GatasError:
             if not keep and not folder.joinpath("plan").exists() and alone():
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_folder(folder)
             raise
         run_parts(job, engine, attempts, report)
         remove_leftovers_within(folder / "parts")  # workers of a killed driver may have ended after a part was done
         written = task.assemble(job, out, overwrite)
         if not keep and alone():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_finished(folder, job.key, written)
     return written
+
+
+def finished_before(task: JobTask, folder: Path, out: Path) -> dict[str, Any] | None:
+    """Return what was said of the result of this very job if it was ended while its folder was removed, which then goes.
+
+    What is left of another job that ended so is removed.
+    """
+    note = read_note(folder)
+    if note is None:
+        return None
+    with shared(folder) as alone:
+        if note["key"] == key_of(task.identity()) and out.exists():
+            written: dict[str, Any] = note["written"]
+            if alone():
+                remove_finished(folder, note["key"], written)
+            return written
+        if not alone():
+            raise JobError(f"{folder} is of another job, which just ends. Run it again, or choose another folder.")
+        clear_for_another(folder, task.data.resolve())
+    return None
 
 
 def open_job(
@@ -149,13 +115,22 @@ def open_job(
         differing = [f"{name} ({theirs.get(name)!r} there, {value!r} here)" for name, value in ours.items()
                      if theirs.get(name) != value]  # fmt: skip
         raise JobError(f"{folder} is of another job: it differs in {', '.join(differing)}. Choose another, or remove it.")
-    if num_parts is not None and num_parts != len(plan.array("cuts")) - 1:
-        found = len(plan.array("cuts")) - 1
-        raise JobError(f"{folder} is cut into {found} parts, not {num_parts}. Leave --parts out, or choose another folder.")
+    check_parts(folder, plan, num_parts)
     open_store(task.data, KINDS, verify=True)
     job = Job(folder, task, key, plan)
     remove_damaged(job)
     return job
+
+
+def check_parts(folder: Path, plan: Store, num_parts: int | None) -> None:
+    """Refuse another number of parts than was asked for or came of it: fewer may come where nodes are few or unequal."""
+    found, asked = len(plan.array("cuts")) - 1, plan.parameters.get("asked_parts")
+    if num_parts is None or num_parts in (found, asked):
+        return
+    of_asked = "" if asked in (None, found) else f" of the {asked} asked for"
+    raise JobError(
+        f"{folder} is cut into {found} parts{of_asked}, not {num_parts}. Leave --parts out, or choose another folder."
+    )
 
 
 def key_of(identity: dict[str, Any]) -> str:
@@ -204,6 +179,7 @@ def _write_plan(task: JobTask, folder: Path, out: Path | None, num_parts: int | 
         "settings": asdict(task),  # type: ignore[call-overload]
         "identity": task.identity() | {"gatas": __version__},
         "out": None if out is None else str(out),
+        "asked_parts": num_parts,
         **outline.parameters,
     }
     try:
@@ -282,7 +258,8 @@ def shared(folder: Path) -> Iterator[Callable[[], bool]]:
     """Be one of a job's drivers; gives a function that says whether there is no other any more."""
     try:
         folder.joinpath("parts").mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / ".lock")
+        remove_leftovers(folder)
+        lock = FileLock(folder / LOCK)
     except OSError as error:
         raise JobError(f"{folder} cannot be written to ({reason(error)}). Choose another folder.") from error
     with lock:

@@ -21,6 +21,8 @@ class Ray(AbstractContextManager["Ray"]):
     A Ray that this process is connected to already is used, and left running.
     """
 
+    seconds_to_end = 20.0  # its processes are many
+
     def __init__(self, num_workers: int | None, threads: int, gpus_per_worker: float, address: str | None) -> None:
         try:
             self.ray: Any = import_module("ray")

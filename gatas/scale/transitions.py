@@ -13,8 +13,8 @@ from gatas.errors import StoreError
 from gatas.graph import Graph
 from gatas.graph.saved import KINDS, id_arrays
 from gatas.graph.storage import NamedArrays, Streamed, open_store, store_fingerprint, write_store
-from gatas.scale.job import Job, Outline
 from gatas.scale.parts import Part
+from gatas.scale.task import Job, Outline
 from gatas.transitions import OnDemand
 from gatas.transitions.build import Kind
 from gatas.transitions.cost import Caps, table_bytes

@@ -129,5 +129,42 @@ def test_a_job_that_was_ended_after_its_last_write_is_done(gatas, stored, tmp_pa
     assert gatas(*build, "--job", tmp_path / "job")[0] == 0
     code, out, _ = gatas(*build, "--job", tmp_path / "job")  # nothing is left to do
     assert code == 0 and "60 rows" in out
-    code, _, err = gatas(*build)
-    assert code == 1 and "exists already" in err
+    code, same, err = gatas(*build)  # nothing but the result tells
+    assert code == 0 and same == out and "was built before, by the same command" in err
+    assert gatas(*build[:-2])[1] == out  # without an engine, too
+    for changed in (("--kind", "count"), ("--max-candidates", 3), ("--max-degree", 9), ("--revisits",)):
+        code, _, err = gatas(*build, *changed)
+        assert code == 1 and "exists already" in err
+
+
+def test_a_table_of_another_graph_is_not_taken_for_the_one_asked_for(gatas, tmp_path):
+    edges, build = (
+        tmp_path / "edges.csv",
+        ("transitions", "build", tmp_path / "edges.csv", "--out", tmp_path / "table", *SERIAL),
+    )
+    for content, refused in (("0,1", False), ("0,1", False), ("1,0", True), ("0,1\n1,0", True), ("5,6", True), ("a,b", True)):
+        edges.write_text(f"source,target\n{content}\n")
+        code, _, err = gatas(*build)
+        assert (code == 1 and "exists already" in err) if refused else code == 0, (content, err)
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.csv", "table"}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_left_of_a_finished_job_is_removed_by_the_same_command(gatas, tmp_path, monkeypatch, overwrite):
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+    build = ["transitions", "build", tmp_path / "edges.csv", "--out", tmp_path / "table", *SERIAL]
+    build += ["--overwrite"] * overwrite
+    monkeypatch.setattr("gatas.scale.finished.remove_but", lambda folder, *kept: 1 / 0)  # as a kill
+    with pytest.raises(ZeroDivisionError):
+        gatas(*build)
+    monkeypatch.undo()
+    before = digest(tmp_path / "table")
+    (tmp_path / ".table.job/graph/manifest.json").unlink()  # it has begun to go
+    code, out, err = gatas(*build)
+    assert code == 0 and "3 rows" in out and "was finished before: what was left in" in err
+    assert err.count("of 3 parts") == 2  # what the first run said
+    assert digest(tmp_path / "table") == before
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.csv", "table"}
+    (tmp_path / ".table.job").mkdir()  # all but the folder itself is removed
+    assert gatas(*build)[:2] == (0, out)
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.csv", "table"}

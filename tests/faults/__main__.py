@@ -19,24 +19,25 @@ ONE_THREAD = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="faults of each kind")
+    parser.add_argument("--rounds", type=int, default=10, help="commands drawn of each kind, each with every fault")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="jobs, 'serving' and 'damage'; all if not given")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="commands, 'serving' and 'damage'; all if not given")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     os.environ |= ONE_THREAD  # before libraries look: children are forked, so there may be no threads
 
-    from tests.faults.suite import JOBS, suite
+    from tests.faults.commands import KINDS
+    from tests.faults.suite import suite
     from tests.faults.world import make_data
 
-    chosen = given.only or [*(job.name for job in JOBS), "serving", "damage"]
+    chosen = given.only or [*KINDS, "serving", "damage"]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         data = make_data(Path(folder) / "data")
         for row in suite(data, Path(folder) / "trials", given.rounds, given.seed, chosen):
             rows.append(row)
             said = f"{row.job}, {row.fault}: {row.survived} of {row.injected}, {row.bytes_lost} bytes lost. {row.said}"
-            print(said.replace(folder, "…"), file=sys.stderr, flush=True)
+            print("\n".join([said, *row.failed]).replace(folder, "…"), file=sys.stderr, flush=True)
     if given.json:
         print(json.dumps([asdict(row) for row in rows]))
     else:

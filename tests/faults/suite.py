@@ -1,174 +1,73 @@
-"""The fault suite: jobs, faults, and a check after each, as three lists. `python -m tests.faults` runs it."""
+"""The fault suite: drawn commands, faults, and a check after each. `python -m tests.faults` runs it."""
 
-import errno
-import os
 import random
 import shutil
 import signal
-import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from gatas.cli.verify import verified
-from gatas.errors import GatasError
+from tests.faults.commands import KINDS, Kind
+from tests.faults.damage import cut, damaged, files_of, flipped
+from tests.faults.disturbing import FAULTS, LEAKED, Trial, a_disk, disturb_sync, end_now
 from tests.faults.world import (
     Job,
+    Row,
     Undisturbed,
     address_of,
     answers_of,
     ask,
-    bytes_lost,
-    content_of,
-    ended,
     start,
-    timed,
+    undisturbed_run,
 )
 
-BUILD = "transitions build {data}/graph --out {out} --steps 2 --max-candidates 32 --threads 1 --job {disk}/job --parts 6"
-EMBED = "embed {data}/run --out {out} --batch-size 64 --device cpu --job {disk}/job --parts 6"
-INGEST = "ingest {data}/files/edges --nodes {data}/files/nodes --out {out} --memory 400MB --threads 1"
-JOBS = (
-    Job("ingest", INGEST, "store", ".store.ingest"),
-    Job("transitions", f"{BUILD} --engine serial", "table", "job"),
-    Job("transitions, pool", f"{BUILD} --engine pool --workers 2", "table", "job"),
-    Job("training", "train {data}/config.yaml --out {out} --device cpu", "run", "run/checkpoints"),
-    Job("embedding", f"{EMBED} --engine serial", "all.parquet", "job"),
-    Job("embedding, pool", f"{EMBED} --engine pool --workers 2", "all.parquet", "job"),
-)
 FOUND = ("damaged", "tells of")  # a history that lacks epochs is said to tell of fewer
-FLIPS = "a bit flips"
-CUTS = "a file is cut short"
+MOUNTED = ("ENOSPC", "read-only folder")
+INTERRUPTED = 130
+SEEN = 400
+"""Characters that are shown of what a command said last."""
 
 
-@dataclass
-class Row:
-    """What a fault did to a job."""
-
-    job: str
-    fault: str
-    injected: int = 0
-    survived: int = 0
-    bytes_lost: int = 0
-    said: str = ""  # the last message that a user saw
+def drawn_job(kind: Kind, data: Path, folder: Path, chance: random.Random) -> tuple[Job, Undisturbed]:
+    """Draw a command, and run it undisturbed; one that is refused in one line is drawn again."""
+    for number, job in enumerate(kind.draws(chance)):
+        found, said = undisturbed_run(job, data, folder / f"draw-{number}")
+        if found is not None:
+            return job, found
+        assert is_one_line(1, said), f"{job.command}: {said}"
+    raise AssertionError  # draws never end
 
 
-@dataclass
-class Trial:
-    """One job on a disk of its own."""
-
-    job: Job
-    undisturbed: Undisturbed
-    data: Path
-    folder: Path
-    chance: random.Random
-
-    @property
-    def disk(self) -> Path:
-        return self.folder / "disk"
-
-    def run(self, disturb: Callable[[], None] = lambda: None) -> tuple[int, str]:
-        return ended(self.start(disturb), self.folder / "log")
-
-    def start(self, disturb: Callable[[], None] = lambda: None) -> Any:
-        return start(self.job.arguments(self.data, self.disk), self.folder / "log", disturb)
-
-    def lost(self) -> int:
-        return bytes_lost(self.undisturbed.content, content_of(self.disk / self.job.out))
-
-    def had_ended(self) -> bool:
-        """Whether all is written and what it would go on from is gone: it is done, as any that is not killed."""
-        return not (self.disk / self.job.state).exists() and self.lost() == 0
-
-    def left_over(self) -> list[str]:
-        return [path.name for path in self.disk.rglob("*") if ".tmp" in path.name]
-
-
-Fault = Callable[[Trial], tuple[int, str] | None]  # exit code and what was said; None: it came too late
-
-
-def kill_at_random(trial: Trial) -> tuple[int, str] | None:
-    child = trial.start()
-    child.join(trial.chance.uniform(0.05, 1.0) * trial.undisturbed.seconds)
-    if child.exitcode is not None:
-        return None
-    child.kill()
-    end = ended(child, trial.folder / "log")
-    return None if trial.had_ended() else end
-
-
-def kill_writing(trial: Trial) -> tuple[int, str] | None:
-    """Half of what was to be synced is on the disk."""
-
-    def die(file: Any) -> None:
-        path = Path(f"/proc/self/fd/{file}").readlink()
-        if path.is_file() and path.name != "history.jsonl":  # which grows: its first half was synced before
-            os.truncate(path, os.fstat(file).st_size // 2)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    return _at_a_sync(trial, die)
-
-
-def fail_writing(trial: Trial) -> tuple[int, str] | None:
-    def fail(file: Any) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    return _at_a_sync(trial, fail)
-
-
-def fill_disk(trial: Trial) -> tuple[int, str] | None:
-    """It has room for a part of what is to be written."""
-    size = int(trial.chance.uniform(0.05, 0.9) * trial.undisturbed.num_bytes)
-    return _on_a_disk(trial, f"size={max(size, 4096)}")
-
-
-def forbid_writing(trial: Trial) -> tuple[int, str] | None:
-    return _on_a_disk(trial, "ro")
-
-
-FAULTS: dict[str, Fault] = {
-    "kill -9 at a random moment": kill_at_random,
-    "kill -9 half-way through a write": kill_writing,
-    "EIO": fail_writing,
-    "ENOSPC": fill_disk,
-    "read-only folder": forbid_writing,
-}
-IN_PROCESS = {"kill -9 half-way through a write", "EIO"}  # of which workers in processes of their own see nothing
-
-
-def disturbed(job: Job, fault: str, data: Path, folder: Path, undisturbed: Undisturbed, rounds: int, seed: int) -> Row:
+def disturb(trial: Trial, fault: str, row: Row) -> None:
     """Inject a fault, then run the same command again: it must end with the same bytes."""
-    row, chance = Row(job.name, fault), random.Random(f"{job.name} {fault} {seed}")
-    for number in range(rounds):
-        trial = Trial(job, undisturbed, data, folder / f"{job.name} {fault} {number}".replace(" ", "-"), chance)
-        trial.disk.mkdir(parents=True)
-        with a_disk(trial.disk) as mounted:
-            if not mounted and fault in ("ENOSPC", "read-only folder"):
-                row.said = "only root may mount a disk"
-                return row
-            end = FAULTS[fault](trial)
-            if end is None:
-                continue
-            code, said = end
-            again = (0, "") if code == 0 else trial.run()
-            lost = trial.lost()
-            foreseen = code in (0, -signal.SIGKILL) or is_one_line(code, said)
-            row.injected += 1
-            row.survived += foreseen and again[0] == 0 and lost == 0 and not trial.left_over()
-            row.bytes_lost += lost
-            row.said = message_of(said) or row.said
-            if not foreseen or again[0]:
-                row.said = f"{said} {again[1]}"
-            elif left := trial.left_over():
-                row.said = f"left over: {left}"
-        shutil.rmtree(trial.folder)
-    return row
+    trial.disk.mkdir(parents=True)
+    with a_disk(trial.disk) as mounted:
+        if not mounted and fault in MOUNTED:
+            row.said = "only root may mount a disk"
+            return
+        trial.job.prepare(trial.data, trial.disk)
+        end = FAULTS[fault](trial)
+        if end is None or (end[0] == -signal.SIGKILL and trial.had_ended()):
+            return
+        code, said = end
+        trial.look_at_overwritten()
+        again = (0, "") if code == 0 else trial.run()
+        lost, left = trial.lost(), trial.left_over()
+        foreseen = code in (0, -signal.SIGKILL, INTERRUPTED) or is_one_line(code, said)
+        if LEAKED in said or "Traceback" in said:
+            trial.trouble = said
+        fine = foreseen and again[0] == 0 and lost == 0 and not left and not trial.trouble
+        row.injected += 1
+        row.survived += fine
+        row.bytes_lost += lost
+        row.said = message_of(said) or row.said
+        if not fine:
+            seen = f"{(trial.trouble or said)[-SEEN:]} {again[1][-SEEN:]}"
+            row.failed.append(f"gatas {trial.job.command}: {seen} {left or ''}, {lost} bytes lost")
 
 
 def is_one_line(code: int, said: str) -> bool:
@@ -180,63 +79,26 @@ def message_of(said: str) -> str:
     return lines[-1] if lines else ""
 
 
-def damaged(name: str, stored: Path, rounds: int, seed: int) -> list[Row]:
-    """Damage every file of what is stored, one after another: `gatas verify` must find it."""
-    verified(stored)
-    chance = random.Random(f"{name} {seed}")
-    rows = [Row(name, fault) for fault in (FLIPS, CUTS)]
-    for file in files_of(stored):
-        content = file.read_bytes()
-        for row in rows * rounds:
-            file.write_bytes(flipped(content, chance) if row.fault == FLIPS else cut(content, chance))
-            row.injected += 1
-            try:
-                verified(stored)
-                row.bytes_lost += 1
-                row.said = f"not found in {file.name}"
-            except GatasError as error:
-                row.survived += 1
-                row.said = row.said or f"error: {error}"
-        file.write_bytes(content)
-    verified(stored)
-    return rows
-
-
-def files_of(stored: Path) -> list[Path]:
-    """All that have bytes; beside a file, its sum."""
-    found = stored.rglob("*") if stored.is_dir() else [stored, stored.with_name(f".{stored.name}.sha256")]
-    return sorted(file for file in found if file.is_file() and file.stat().st_size)
-
-
-def flipped(content: bytes, chance: random.Random) -> bytes:
-    place = chance.randrange(len(content))
-    return content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]
-
-
-def cut(content: bytes, chance: random.Random) -> bytes:
-    return content[: chance.randrange(len(content))]
-
-
-def gone_on(job: Job, data: Path, folder: Path, undisturbed: Undisturbed, rounds: int, seed: int) -> Row:
+def gone_on(trial: Trial, row: Row) -> None:
     """Stop a job near its end, damage what it goes on from, and run it again: the same bytes, or one line and no result."""
-    row, chance = Row(job.name, "damage before going on"), random.Random(f"{job.name} {seed}")
-    for number in range(rounds):
-        trial = Trial(job, undisturbed, data, folder / f"{job.name} damage {number}".replace(" ", "-"), chance)
-        trial.disk.mkdir(parents=True)
-        trial.run(partial(_disturb, max(1, undisturbed.syncs - 3), _end))
-        files = [file for file in files_of(trial.disk / job.state) if file.name not in (".lock", "lock")]
-        file = chance.choice(files)
-        file.write_bytes(chance.choice((flipped, cut))(file.read_bytes(), chance))
-        code, said = trial.run()
-        lost = trial.lost() if code == 0 else 0
-        row.injected += 1
-        row.survived += (code == 0 and lost == 0) or (is_one_line(code, said) and any(word in said for word in FOUND))
-        row.bytes_lost += lost
-        row.said = message_of(said) or row.said
-        if code not in (0, 1) or "Traceback" in said:
-            row.said = said
-        shutil.rmtree(trial.folder)
-    return row
+    trial.disk.mkdir(parents=True)
+    trial.job.prepare(trial.data, trial.disk)
+    trial.run(partial(disturb_sync, max(1, trial.undisturbed.syncs - 3), end_now))
+    state = trial.disk / trial.job.state
+    files = [file for file in files_of(state) if file.name not in (".lock", "lock")] if state.exists() else []
+    if not files:  # it ended, or had not begun
+        return
+    file = trial.chance.choice(files)
+    file.write_bytes(trial.chance.choice((flipped, cut))(file.read_bytes(), trial.chance))
+    code, said = trial.run()
+    lost = trial.lost() if code == 0 else 0
+    fine = (code == 0 and lost == 0) or (is_one_line(code, said) and any(word in said for word in FOUND))
+    row.injected += 1
+    row.survived += fine
+    row.bytes_lost += lost
+    row.said = message_of(said) or row.said
+    if not fine:
+        row.failed.append(f"gatas {trial.job.command}, {file.name} damaged: {said}")
 
 
 def served(data: Path, folder: Path, rounds: int, seed: int) -> Row:
@@ -276,69 +138,48 @@ def asked_until_killed(server: Any, address: str, seconds: float) -> list[tuple[
         killer.join()
 
 
+DAMAGED = "damage before going on"
+
+
 def suite(data: Path, folder: Path, rounds: int, seed: int, chosen: list[str]) -> Iterator[Row]:
-    """What was chosen of jobs, serving and damage, a row at a time."""
+    """What was chosen of commands, serving and damage, a row at a time."""
     folder.mkdir(parents=True)
-    stored = {"graph": data / "graph", "run and checkpoints": data / "run"}
-    for job in JOBS:
-        alone = "pool" not in job.name
-        if job.name not in chosen and not ("damage" in chosen and alone):
-            continue
-        written = folder / job.name.replace(" ", "-")
-        undisturbed = timed(job, data, written)
-        if alone and job.name != "training":  # of which there is a run already
-            stored[f"result of {job.name}"] = written / "undisturbed-1" / job.out
-        if alone and job.state == "job":
-            stored[f"job of {job.name}"] = written / "undisturbed-1" / "job"
-        if job.name not in chosen:
-            continue
-        for fault in FAULTS:
-            if alone or fault not in IN_PROCESS:
-                yield disturbed(job, fault, data, folder, undisturbed, rounds, seed)
-        if alone:
-            yield gone_on(job, data, folder, undisturbed, rounds, seed)
+    for kind in KINDS.values():
+        if kind.name in chosen:
+            yield from of_kind(kind, data, folder, rounds, seed)
     if "serving" in chosen:
         yield served(data, folder, rounds, seed)
     if "damage" in chosen:
-        for name, path in stored.items():
+        for name, path in stored(data, folder).items():
             yield from damaged(name, path, rounds, seed)
 
 
-def _end(file: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def of_kind(kind: Kind, data: Path, folder: Path, rounds: int, seed: int) -> list[Row]:
+    """Draw a command for each round, and disturb it in every way."""
+    undisturbed_run(kind.plain_job, data, folder / f"{kind.name}-first")  # which loads and compiles
+    rows = {fault: Row(kind.name, fault) for fault in (*FAULTS, DAMAGED)}
+    for number in range(rounds):
+        chance, own = random.Random(f"{kind.name} {number} {seed}"), folder / f"{kind.name}-{number}"
+        job, undisturbed = drawn_job(kind, data, own, chance)
+        for place, (fault, row) in enumerate(rows.items()):
+            trial = Trial(job, undisturbed, data, own / f"trial-{place}", random.Random(f"{fault} {number} {seed}"))
+            if fault in FAULTS:
+                disturb(trial, fault, row)
+            elif job.state:
+                gone_on(trial, row)
+            row.commands.append(job.command)
+        shutil.rmtree(own)
+    return list(rows.values())
 
 
-def _at_a_sync(trial: Trial, do: Callable[[Any], None]) -> tuple[int, str]:
-    """The command goes on until a random sync."""
-    return trial.run(partial(_disturb, trial.chance.randint(1, trial.undisturbed.syncs), do))
-
-
-def _disturb(sync: int, do: Callable[[Any], None]) -> None:
-    """In a child: that sync is another."""
-    fsync, done = os.fsync, 0
-
-    def counting(fd: Any) -> None:
-        nonlocal done
-        done += 1
-        do(fd) if done == sync else fsync(fd)
-
-    os.fsync = counting
-
-
-@contextmanager
-def a_disk(folder: Path) -> Iterator[bool]:
-    """A disk in memory of its own, where this process may mount one."""
-    mounted = not subprocess.run(["mount", "-t", "tmpfs", "gatas", str(folder)], capture_output=True).returncode
-    try:
-        yield mounted
-    finally:
-        if mounted:
-            subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def _on_a_disk(trial: Trial, options: str) -> tuple[int, str]:
-    subprocess.run(["mount", "-o", f"remount,{options}", str(trial.disk)], check=True)
-    try:
-        return trial.run()
-    finally:
-        subprocess.run(["mount", "-o", "remount,rw,size=1g", str(trial.disk)], check=True)
+def stored(data: Path, folder: Path) -> dict[str, Path]:
+    """Write what is damaged: the result of each command, and the folder of its job."""
+    found = {"graph": data / "graph", "run and checkpoints": data / "run"}
+    for name in ("ingest", "transitions", "embedding"):
+        job, place = KINDS[name].plain_job, folder / f"{name}-stored"
+        undisturbed, said = undisturbed_run(job, data, place)
+        assert undisturbed is not None, said
+        found[f"result of {name}"] = place / job.out
+        if job.state == "job":
+            found[f"job of {name}"] = place / "job"
+    return found

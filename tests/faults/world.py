@@ -3,11 +3,12 @@
 import json
 import multiprocessing
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import duckdb  # noqa: F401
 import httpx
 import yaml
+from pyarrow import csv, parquet
 
 import gatas.cli.app
 import gatas.scale.answers
@@ -24,6 +26,7 @@ import gatas.serving.server
 import gatas.training.mlflow  # noqa: F401
 from gatas.cli import main
 from gatas.datasets.generating import GraphRecipe, generate_graph
+from gatas.files import atomic
 
 FORK = multiprocessing.get_context("fork")
 WAIT = 120
@@ -33,7 +36,13 @@ CONFIG = {
     "model": {"num_steps": 2, "sample_size": 8, "num_heads": 2, "head_size": 4, "neighbour_size": 4, "max_candidates": 32},
     "training": {"epochs": 4, "batch_size": 20, "checkpoint_seconds": 0, "evaluation_draws": 1},
 }
+COLUMNS = {"edges": ["source", "target", "type"], "nodes": ["id"]}
+TIMED = ("history.jsonl", "checksums.json")
 TIMES = ("seconds", "training_seconds")
+
+
+CALLS = ("rename", "replace", "unlink", "rmdir", "mkdir", "link", "fsync")
+"""Calls at which the state of a disk changes; `gatas.files` exchanges two names, too."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +53,44 @@ class Job:
     command: str
     out: str
     state: str = ""  # where it keeps what it goes on from, beside what it writes
+    once: bool = False  # it refuses to write what is there
+    prompt: bool = True  # a Ctrl-C ends it at once; a training first ends the step at hand, or writes its last files
+
+    @property
+    def overwrites(self) -> bool:
+        return "--overwrite" in self.command
+
+    def prepare(self, data: Path, disk: Path) -> None:
+        """Put a store where one is overwritten."""
+        if self.overwrites:
+            shutil.copytree(data / "graph", disk / self.out)
 
     def arguments(self, data: Path, disk: Path) -> list[str]:
         return [word.format(data=data, disk=disk, out=disk / self.out) for word in self.command.split()]
 
 
 @dataclass
+class Row:
+    """What a fault did to a job."""
+
+    job: str
+    fault: str
+    injected: int = 0
+    survived: int = 0
+    bytes_lost: int = 0
+    said: str = ""  # the last message that a user saw
+    failed: list[str] = field(default_factory=list)  # what was not survived: the command, and what was seen
+    commands: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Undisturbed:
-    """How a job goes when nothing happens: what it writes, how long it takes, how often it syncs."""
+    """How a job goes when nothing happens: what it writes, how long it takes, how often it syncs and changes the disk."""
 
     content: dict[str, bytes]
     seconds: float
     syncs: int
+    calls: int
 
     @property
     def num_bytes(self) -> int:
@@ -66,6 +101,8 @@ def make_data(folder: Path) -> Path:
     """Edges and nodes as files, a graph store of them, and a run: what jobs begin with."""
     generate_graph(folder / "files", RECIPE, threads=1)
     folder.joinpath("config.yaml").write_text(yaml.safe_dump(CONFIG))
+    for name, table in (("edges", "edges"), ("nodes", "nodes")):
+        csv.write_csv(parquet.read_table(folder / "files" / table).select(COLUMNS[name]), folder / f"{name}.csv")
     for command in (
         f"ingest {folder}/files/edges --nodes {folder}/files/nodes --out {folder}/graph --memory 400MB --threads 1",
         f"train {folder}/config.yaml --out {folder}/run --device cpu",
@@ -88,8 +125,11 @@ def _run(arguments: list[str], log: Path, disturb: Callable[[], None]) -> None:
         os.dup2(file.fileno(), 2)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
     sys.argv = ["gatas", *arguments]
-    disturb()
-    main()
+    try:
+        disturb()
+        main()
+    except KeyboardInterrupt:  # before or after all that is ours
+        sys.exit(130)
 
 
 def ended(child: ForkProcess, log: Path) -> tuple[int, str]:
@@ -102,28 +142,46 @@ def ended(child: ForkProcess, log: Path) -> tuple[int, str]:
     return child.exitcode, log.read_text(encoding="utf-8", errors="replace")
 
 
-def timed(job: Job, data: Path, folder: Path) -> Undisturbed:
-    """Twice: the first loads and compiles."""
-    for number in range(2):
-        disk = folder / f"undisturbed-{number}"
-        disk.mkdir(parents=True)
-        started = time.monotonic()
-        code, said = ended(start(job.arguments(data, disk), disk / "log", lambda: count_syncs(folder / "syncs")), disk / "log")
-        assert code == 0, said
-    return Undisturbed(content_of(disk / job.out), time.monotonic() - started, len(folder.joinpath("syncs").read_bytes()))
+def undisturbed_run(job: Job, data: Path, disk: Path) -> tuple[Undisturbed | None, str]:
+    """Run a command; gives nothing but what it said if it was refused."""
+    disk.mkdir(parents=True)
+    job.prepare(data, disk)
+    counted, log, started = disk.with_name(f"{disk.name}.calls"), disk.with_name(f"{disk.name}.log"), time.monotonic()
+    code, said = ended(start(job.arguments(data, disk), log, lambda: count_calls(counted)), log)
+    if code:
+        return None, said
+    calls = counted.read_bytes()
+    return Undisturbed(content_of(disk / job.out), time.monotonic() - started, calls.count(b"s"), len(calls)), said
 
 
-def count_syncs(counted: Path) -> None:
-    """Leave a byte for each."""
-    fsync = os.fsync
+def count_calls(counted: Path) -> None:
+    """In a child: leave a byte for each call, `s` for a sync."""
     counted.write_bytes(b"")
 
-    def counting(fd: Any) -> None:
+    def leave(name: str) -> None:
         with counted.open("ab") as said:
-            said.write(b".")
-        fsync(fd)
+            said.write(b"s" if name == "fsync" else b".")
 
-    os.fsync = counting
+    watch_calls(leave, lambda name: None)
+
+
+def watch_calls(before: Callable[[str], None], after: Callable[[str], None]) -> None:
+    """In a child: call these around every call that changes the disk, but for those of compilers, which keep what they made."""
+
+    def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def watching(*args: Any, **named: Any) -> Any:
+            if any("__pycache__" in str(arg) for arg in args):
+                return call(*args, **named)
+            before(name)
+            result = call(*args, **named)
+            after(name)
+            return result
+
+        return watching
+
+    for name in CALLS:
+        setattr(os, name, watched(name, getattr(os, name)))
+    atomic.exchange = watched("exchange", atomic.exchange)  # type: ignore[attr-defined]
 
 
 def content_of(path: Path) -> dict[str, bytes]:
@@ -132,9 +190,9 @@ def content_of(path: Path) -> dict[str, bytes]:
         return {path.name: path.read_bytes()}
     files = [file for file in path.rglob("*") if file.is_file() and "checkpoints" not in file.parts and file.name[0] != "."]
     content = {str(file.relative_to(path)): file.read_bytes() for file in files}
-    for timeless in ("history.jsonl", "checksums.json"):
-        if timeless in content:
-            content[timeless] = _without_times(content[timeless])
+    for name in content:
+        if Path(name).name in TIMED:  # of a run, or of each of several seeds
+            content[name] = _without_times(content[name])
     return content
 
 

@@ -1,6 +1,7 @@
 """Rows are shared out once each, on torch's own threads where these are GNU's, and else on others."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -45,6 +46,23 @@ def test_a_failure_in_a_thread_reaches_the_caller(kind):
 
     with pytest.raises(ValueError, match="rows from"):
         threads.run_rows(work, 1000, threads.SMALL)
+
+
+def test_a_ctrl_c_waits_until_the_rows_are_done():
+    """Raised in a callback of OpenMP it would be lost, and locks that were held for ever."""
+    done, came = [], threading.Event()
+
+    def work(start, stop):
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+            came.set()
+        came.wait(20)  # so that the main thread has its share
+        done.append((start, stop))
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run_spans(work, range(10))
+    assert sorted(done) == [(start, start + 1) for start in range(9)]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux torch brings GNU's OpenMP")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,9 @@ def test_an_interrupt_leaves_no_children_and_the_same_command_goes_on(stored, tm
     driver = start(command(stored, tmp_path / "out", engine))
     children = wait_for_a_part(driver, job)
     os.killpg(driver.pid, signal.SIGINT)  # as Ctrl-C on a terminal: to all
+    interrupted = time.monotonic()
     out, err = driver.communicate(timeout=60)
+    assert time.monotonic() - interrupted < (30 if engine == "ray" else 2)
     assert driver.returncode == 130 and out == ""
     assert "Traceback" not in err and "interrupted; what is done is kept in" in err
     assert bool(children) == (engine != "serial") and not psutil.wait_procs(children, timeout=20)[1]
@@ -85,10 +88,66 @@ def test_an_interrupt_leaves_no_children_and_the_same_command_goes_on(stored, tm
     assert digest(tmp_path / "out") == digest(stored / "whole") and not job.exists()
 
 
+def wait_for_workers(driver: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Gives the driver's children in the moment that there are some: they import what they need."""
+    while not (children := psutil.Process(driver.pid).children(recursive=True)):
+        assert driver.poll() is None
+        time.sleep(0.01)
+    return children
+
+
+def still_run(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended; whoever inherits an ended one may take seconds to ask for its exit code."""
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            found += [process] if process.status() != psutil.STATUS_ZOMBIE else []
+    return found
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["pool", "ray"])
-def test_workers_end_with_a_driver_that_is_killed(stored, tmp_path, engine):
-    driver = start(command(stored, tmp_path / "out", engine, "--job", str(tmp_path / "job")))
+@pytest.mark.parametrize("at_work", [False, True])
+def test_workers_of_a_pool_end_in_the_moment_that_their_driver_is_killed(stored, tmp_path, at_work):
+    driver = start(command(stored, tmp_path / "out", "pool", "--job", str(tmp_path / "job")))
+    children = wait_for_a_part(driver, tmp_path / "job") if at_work else wait_for_workers(driver)
+    driver.kill()
+    killed = time.monotonic()
+    while still_run(children):
+        assert time.monotonic() - killed < 2.0  # on a busy machine; else it takes a tenth
+        time.sleep(0.01)
+    _, err = driver.communicate(timeout=60)
+    assert all(line.startswith("transitions  ") for line in err.splitlines()), err  # nothing is said to be leaked
+
+
+THREAD = """
+import sys, threading, time
+from gatas.scale import open_engine
+def drive():
+    with open_engine("pool", 1) as pool:
+        future = pool.submit(eval, "__import__('os').getpid()")
+        print(future.result(), flush=True)
+        pool.submit(time.sleep, 1000).result()
+threading.Thread(target=drive, daemon=True).start()
+time.sleep(1000)
+"""
+
+
+def test_workers_that_a_thread_has_started_end_with_the_driver_too():
+    driver = start([sys.executable, "-c", THREAD])
+    assert driver.stdout is not None
+    worker = psutil.Process(int(driver.stdout.readline()))
+    assert still_run([worker])
+    driver.kill()
+    killed = time.monotonic()
+    while still_run([worker]):
+        assert time.monotonic() - killed < 2.0
+        time.sleep(0.01)
+    assert driver.communicate(timeout=60)[1] == ""
+
+
+@pytest.mark.slow
+def test_workers_on_ray_end_with_a_driver_that_is_killed(stored, tmp_path):
+    driver = start(command(stored, tmp_path / "out", "ray", "--job", str(tmp_path / "job")))
     children = wait_for_a_part(driver, tmp_path / "job")
     agents = [child for child in children if child.name().endswith("Agent")]  # of Ray: look for their parent twice a minute
     driver.kill()

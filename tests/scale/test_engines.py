@@ -123,3 +123,21 @@ def test_without_ray_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ConfigError, match=r"pip install 'gatas\[ray\]'"):
         open_engine("ray")
+
+
+def test_a_worker_that_dies_fails_its_own_call_and_the_next_finds_another():
+    with open_engine("pool", 1) as pool:
+        first = pool.submit(eval, "__import__('os').getpid()").result()
+        with pytest.raises(Exception, match="exit code 7"):
+            pool.submit(eval, "__import__('os')._exit(7)").result()
+        assert pool.submit(eval, "__import__('os').getpid()").result() != first
+
+
+def test_a_call_that_a_worker_cannot_begin_or_that_cannot_be_sent_fails_alone():
+    with open_engine("pool", 1) as pool:
+        first = pool.submit(eval, "__import__('os').getpid()").result()
+        with pytest.raises(Exception, match="ZeroDivisionError"):
+            pool.submit(eval, "1 / 0").result()
+        with pytest.raises(Exception, match="pickle"):
+            pool.submit(lambda: 1).result()
+        assert pool.submit(eval, "__import__('os').getpid()").result() == first

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from hypothesis import strategies as st
 from gatas.errors import GatasError, JobError
 from gatas.graph import Graph
 from gatas.scale import JobProgress, open_engine, run_job
+from gatas.scale.finished import write_note
+from gatas.scale.job import key_of
 from gatas.scale.parts import Part, equal_work, write_part
+from gatas.scale.task import Outline
 from gatas.scale.transitions import TransitionsTask
 from tests.scale.toys import Squares, expected, run, squares
 
@@ -125,6 +129,28 @@ def test_another_number_of_parts_is_refused(tmp_path):
         run("serial", squares(tmp_path), tmp_path, num_parts=5)
 
 
+class Lumpy(Squares):
+    """Nearly all of the work is in two nodes, so that fewer parts come of it than are asked for."""
+
+    def outline(self, scratch):
+        seconds = np.full(self.num_nodes, 1e-6)
+        seconds[[3, 20]] = 1.0
+        return Outline(seconds, 8.0 * self.num_nodes, 1, {}, {})
+
+
+def test_the_same_number_of_parts_asked_for_again_goes_on_though_fewer_came_of_it(tmp_path):
+    task = Lumpy(30, squares(tmp_path).scratch, trouble="raise", bad=7, times=3)
+    with pytest.raises(JobError, match="parts failed 3 times"):
+        run("serial", task, tmp_path, num_parts=8)
+    cuts = np.load(tmp_path / "job/plan/cuts.npy")
+    assert len(cuts) - 1 < 8
+    run("serial", task, tmp_path, num_parts=8)
+    assert (tmp_path / "out").read_bytes() == expected(task)
+    run("serial", task, tmp_path, num_parts=len(cuts) - 1)
+    with pytest.raises(JobError, match=r"of the 8 asked for, not 7\. Leave --parts out"):
+        run("serial", task, tmp_path, num_parts=7)
+
+
 @pytest.mark.parametrize("name", ["plan/cuts.npy", "plan/manifest.json", "graph/neighbour.npy"])
 def test_a_damaged_plan_or_graph_is_refused(tmp_path, name):
     Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "job/graph")
@@ -186,3 +212,66 @@ def test_failures_that_were_recorded_are_forgotten_when_done(tmp_path):
     assert [entry["first"] for entry in json.loads((tmp_path / "job/failed.json").read_text())] == [5]
     run("serial", task, tmp_path)
     assert not (tmp_path / "job/failed.json").exists()
+
+
+KILLED_AT_EACH_REMOVAL = """
+import os, signal, sys
+from pathlib import Path
+from tests.scale.toys import run, squares
+done, at, unlink, rmdir = 0, 0, os.unlink, os.rmdir
+def counted(remove, folder):
+    def counting(*args, **named):
+        global done
+        done += (folder / "out").exists()
+        if done and done == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return remove(*args, **named)
+    return counting
+while True:
+    folder, at = Path(sys.argv[1], str(at + 1)), at + 1
+    folder.mkdir()
+    child = os.fork()
+    if not child:
+        os.unlink, os.rmdir = counted(unlink, folder), counted(rmdir, folder)
+        run("serial", squares(folder), folder, keep=False)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != signal.SIGKILL:
+        break  # there was no such removal any more
+"""
+
+
+def test_a_job_that_is_killed_while_its_folder_is_removed_is_finished(tmp_path):
+    script = [sys.executable, "-c", KILLED_AT_EACH_REMOVAL, str(tmp_path)]
+    subprocess.run(script, timeout=120, check=True, cwd=Path(__file__).parents[2])
+    folders = sorted(tmp_path.iterdir(), key=lambda folder: int(folder.name))
+    assert len(folders) > 20
+    for folder in folders[:-1]:
+        task = squares(folder)
+        assert run("serial", task, folder, keep=False) == {"squares": 30}
+        assert (folder / "out").read_bytes() == expected(task) and not (folder / "job").exists()
+        if folder != folders[-2]:  # when the note is removed too, nothing tells that it was finished
+            assert len(task.marks()) == 6
+
+
+def test_what_is_left_of_a_finished_job_is_not_mixed_with_another(tmp_path):
+    task = squares(tmp_path)
+    (tmp_path / "job").mkdir()
+    write_note(tmp_path / "job", "another key", {"squares": 1})
+    run("serial", task, tmp_path, keep=False)
+    assert (tmp_path / "out").read_bytes() == expected(task) and not (tmp_path / "job").exists()
+
+
+def test_a_finished_job_whose_result_is_gone_is_done_again(tmp_path):
+    task = squares(tmp_path)
+    (tmp_path / "job").mkdir()
+    write_note(tmp_path / "job", key_of(task.identity()), {"squares": 1})
+    assert run("serial", task, tmp_path) == {"squares": 30}
+    assert (tmp_path / "out").read_bytes() == expected(task)
+
+
+@pytest.mark.parametrize("left", ["", "{", "[]", '{"key": 1}'])
+def test_a_damaged_note_of_the_end_is_no_note(tmp_path, left):
+    task = squares(tmp_path)
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "finished.json").write_text(left)
+    assert run("serial", task, tmp_path) == {"squares": 30}

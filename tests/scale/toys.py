@@ -13,8 +13,8 @@ import numpy as np
 
 from gatas.graph import Graph
 from gatas.scale import Job, open_engine, run_job
-from gatas.scale.job import Outline
 from gatas.scale.parts import Part
+from gatas.scale.task import Outline
 
 ENGINES = ("serial", "pool", "ray")
 
