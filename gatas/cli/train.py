@@ -15,7 +15,7 @@ from gatas.cli.graphs import DataDirOption
 from gatas.cli.importing import quick_imports
 from gatas.cli.metrics import print_metrics
 from gatas.cli.output import print_json, stderr, stdout
-from gatas.errors import GatasError
+from gatas.errors import GatasError, StoreError
 
 if TYPE_CHECKING:
     from gatas.inference import Run
@@ -90,6 +90,8 @@ def written_reports(runs: "Runs[Run]", folder: Path, device: str) -> list[Path]:
     for place in folders:
         try:
             found.append(write_report(place, device=device))
+        except StoreError:  # the disk is full, say: the same command writes it later
+            raise
         except GatasError as error:
             stderr.print(f"no report of {place}: {error}", style="yellow", soft_wrap=True)
     return found

@@ -34,7 +34,7 @@ def loaded(named: str, data_dir: str | Path | None, splits: Sequence[str] = ()) 
         config = config.with_settings({"data.name": path.stem})
     with warnings.catch_warnings():
         if splits:  # each split leaves the columns of the others unused
-            warnings.filterwarnings("ignore", ".* columns were not used", GatasWarning)
+            warnings.filterwarnings("ignore", ".* columns? w(ere|as) not used", GatasWarning)
         return [Loaded(config.data.name, open_dataset(one.data, data_dir), one) for one in split_configs(config, splits)]
 
 

@@ -29,7 +29,7 @@ from gatas import __version__
 from gatas.datasets import Dataset, LinkTargets, NodeTargets, NumberTargets
 from gatas.datasets.config import StoreData
 from gatas.errors import StoreError, TrainingError
-from gatas.files import checksum_of, read_signed_json, signed_json, verify_checksums
+from gatas.files import checksum_of, read_signed_json, signed_json, verify_checksums, verify_file
 from gatas.graph.saved import KINDS
 from gatas.graph.storage import copy_store, store_fingerprint, verify_store
 from gatas.tasks import LinkPredictor, Model, NodeClassifier, NodeRegressor
@@ -214,6 +214,10 @@ def verify_run(folder: Path) -> None:
             "again goes on, and writes it."
         )
     verify_checksums(folder, read_signed_json(folder / CHECKSUMS)["checksums"])
+    for beside in folder.glob(".*.sha256"):  # of what was added later, such as the report
+        added = folder / beside.name.removeprefix(".").removesuffix(".sha256")
+        if added.exists():
+            verify_file(added)
     seeds = sorted(folder.glob("seed-*"))
     if not seeds:
         verify_store(folder / DATA)

@@ -51,8 +51,26 @@ def test_a_run_gets_a_report_unless_it_is_not_wanted(gatas, tmp_path):
     code, out, _ = gatas("train", "digits", *SET, "--out", tmp_path / "run")
     assert code == 0 and f"Report: {tmp_path / 'run' / 'report.html'}" in out.replace("\n", "")
     assert "Beside what takes no training" in (tmp_path / "run" / "report.html").read_text()
+    assert gatas("verify", tmp_path / "run")[0] == 0
+    page = (tmp_path / "run" / "report.html").read_bytes()
+    (tmp_path / "run" / "report.html").write_bytes(page[:-1])
+    code, _, err = gatas("verify", tmp_path / "run")
+    assert code == 1 and "report.html" in err
     code, out, _ = gatas("train", "digits", *SET, "--out", tmp_path / "plain", "--no-report")
     assert code == 0 and "Report:" not in out and not (tmp_path / "plain" / "report.html").exists()
+
+
+def test_a_report_that_cannot_be_written_is_an_error_and_comes_with_the_same_command(gatas, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gatas.inference.files.atomic_file_with_checksum", full)
+        code, _, err = gatas("train", "digits", *SET, "--out", tmp_path / "run")
+    assert code == 1 and "report.html could not be written: No space left on device" in err.replace("\n", " ")
+    assert not (tmp_path / "run" / "report.html").exists() and (tmp_path / "run" / "metrics.json").exists()
+    assert gatas("train", "digits", *SET, "--out", tmp_path / "run")[0] == 0
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 def test_a_yaml_file_is_trained_under_its_own_name(gatas, tmp_path, monkeypatch):

@@ -265,7 +265,7 @@ data: {edges: edges.csv, nodes: nodes.csv, label: LABEL}
 model: {sample_size: 5, num_heads: 1}
 training: {epochs: 1}
 """
-UNUSED = pytest.mark.filterwarnings("ignore:.*columns were not used")  # those that the other config asks for
+UNUSED = pytest.mark.filterwarnings("ignore:.*not used")  # those that the other config asks for
 
 
 @pytest.fixture
