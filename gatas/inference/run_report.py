@@ -84,9 +84,17 @@ def _page(title: str, parts: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _model(predictor: Predictor) -> str:
+    """Say what looks at a node's neighbourhood, and what links are scored by."""
+    model, parts = predictor.model.config, predictor.exact.parts
+    said = [f"links by {', '.join(parts)}; paths of up to {model.num_steps} steps"] if parts else [f"{model.num_steps} steps"]
+    drawn = f"{model.sample_size} neighbours drawn, {model.num_heads} heads"
+    return ", ".join([*said, drawn] if predictor.exact.encodes else said)
+
+
 def _learned(predictor: Predictor, metrics: dict[str, Any]) -> list[str]:
     """Say what was learned from what."""
-    dataset, model = predictor.dataset, predictor.model.config
+    dataset = predictor.dataset
     splits = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
     rows = {
         "task": dataset.task,
@@ -96,7 +104,7 @@ def _learned(predictor: Predictor, metrics: dict[str, Any]) -> list[str]:
         "features": f"{dataset.nodes.num_features:,}",
         "predicted": _listed(dataset.names),
         "splits": splits,
-        "model": f"{model.num_steps} steps, {model.sample_size} neighbours drawn, {model.num_heads} heads",
+        "model": _model(predictor),
         "weights": f"of epoch {metrics['best_epoch'] + 1} of {metrics['epochs']}",
         "note": dataset.note,
     }

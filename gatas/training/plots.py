@@ -30,7 +30,8 @@ def curve_plot(run: TrainedRun) -> "Figure":
     losses, *others = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0]
     epochs = [entry["epoch"] + 1 for entry in run.history]
     _line(losses, run, epochs, "loss", "training", COLOURS[0])
-    _line(losses, run, epochs, "valid_loss", "validation", COLOURS[1])
+    if run.config.training.loss != "list":  # where links are learned by lists, and validated as pairs: not to be compared
+        _line(losses, run, epochs, "valid_loss", "validation", COLOURS[1])
     losses.set(title="Loss", xlabel="epoch")
     losses.legend(frameon=False)
     for scores in others:
