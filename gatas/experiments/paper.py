@@ -81,9 +81,18 @@ def asked_of(name: str, config: Config) -> ResultRecord:
 
 
 def settings_of_config(config: Config) -> dict[str, Any]:
-    """A config as results keep it: model and training whole, of the data what is not as by default."""
+    """A config as results keep it: model and training whole, of the data what is not as by default, no places."""
     data = {"name": config.data.name, **config.data.model_dump(mode="json", exclude_defaults=True)}
-    return kept({"data": data, **config.model_dump(mode="json", include={"model", "training"})})
+    return kept({"data": without_places(data), **config.model_dump(mode="json", include={"model", "training"})})
+
+
+def without_places(content: Any) -> Any:
+    """Content with absolute paths cut to a file and its folder: where data lies on a machine is nobody else's business."""
+    if isinstance(content, dict):
+        return {name: without_places(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [without_places(value) for value in content]
+    return "/".join(Path(content).parts[-2:]) if isinstance(content, str) and Path(content).is_absolute() else content
 
 
 def render(table: PaperTable, folder: Path) -> str:

@@ -317,3 +317,11 @@ def test_a_result_of_the_format_before_is_one_line(quick, tmp_path):
     (tmp_path / "peers" / "camps-gcn.json").write_text('{"model": "gcn", "data": "camps", "runs": [], "sessions": []}')
     with pytest.raises(ConfigError, match=r"camps-gcn\.json is a result of gatas 0\.1, which is no longer read\. Move it away"):
         compare(["camps"], ["gcn"], tmp_path, seeds=1, device="cpu")
+
+
+@UNUSED
+def test_results_do_not_say_where_tables_lie(library):
+    out = library / "results"
+    compare([str(library / "topics.yaml")], ["label-propagation"], out, seeds=1, device="cpu")
+    (written,) = out.joinpath("peers").glob("*.json")
+    assert str(library) not in written.read_text() and f"{library.name}/nodes.csv" in written.read_text()
