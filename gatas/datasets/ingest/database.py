@@ -46,6 +46,10 @@ def connected(memory: int, threads: int, spill: Path) -> Iterator["duckdb.DuckDB
     connection.execute("SET enable_progress_bar = false")
     try:
         yield connection
+    except (duckdb.InterruptException, RuntimeError) as error:  # which of them a Ctrl-C becomes, depends on when it comes
+        if isinstance(error, RuntimeError) and "interrupted" not in str(error):
+            raise
+        raise KeyboardInterrupt from None
     except duckdb.Error as error:
         reason = " ".join(str(error).split())
         raise GraphError(
