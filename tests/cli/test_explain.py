@@ -10,6 +10,7 @@ from gatas.datasets import load_dataset
 from gatas.experiments.recipes import recipe
 from gatas.inference import fit, fit_many
 from gatas.tasks import LinkPredictor
+from gatas.training.config import Config
 from tests.inference.conftest import shop_folder
 
 __all__ = ["shop_folder"]
@@ -19,10 +20,11 @@ SMALL = {"model.sample_size": 5, "model.num_heads": 2, "model.num_steps": 2, "tr
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Little trained models: of digits, and of kinship."""
+    """Little trained models: of digits, and of kinship with the paper's head."""
     folder = tmp_path_factory.mktemp("runs")
-    for name in ("digits", "kinship"):
-        fit_many(recipe(name).with_settings(SMALL), [0], folder=folder / name)
+    fit_many(recipe("digits").with_settings(SMALL), [0], folder=folder / "digits")
+    paper = Config.model_validate({"data": {"name": "kinship"}, "model": {"link_score": "pair"}})
+    fit_many(paper.with_settings({**SMALL, "training.evaluation_mode": "all"}), [0], folder=folder / "kinship")
     return folder
 
 

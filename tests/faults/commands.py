@@ -138,6 +138,7 @@ TRAIN = Kind(
         "mlflow": LeftOut("writes to a tracker: tests/training"),
         "mlflow_experiment": LeftOut("as --mlflow"),
         "timeout": ("", "--timeout 60"),
+        "report": ("", "--no-report"),
         "json": FLAG,
     },
     "{data}/config.yaml --out {out} --device cpu",

@@ -116,7 +116,9 @@ def test_workers_of_a_pool_end_in_the_moment_that_their_driver_is_killed(stored,
         assert time.monotonic() - killed < 2.0  # on a busy machine; else it takes a tenth
         time.sleep(0.01)
     _, err = driver.communicate(timeout=60)
-    assert all(line.startswith("transitions  ") for line in err.splitlines()), err  # nothing is said to be leaked
+    if at_work:  # a worker whose driver is gone before it has read what to do ends with Python's own words
+        assert all(line.startswith("transitions  ") for line in err.splitlines()), err
+    assert "leaked" not in err
 
 
 THREAD = """
