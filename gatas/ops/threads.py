@@ -102,8 +102,8 @@ def settle_threads() -> None:
 
     GNU's OpenMP lets threads spin for milliseconds, unless it has more of them than cores; then for microseconds. Variables of
     the environment that say otherwise count only before torch is imported, so one thread of ours holds a team of others that
-    sleep: with them there are more. On a busy machine a training of small steps is then five times as fast; alone it is
-    not slower (`benchmarks/busy.py`). What the user has set in the environment stays.
+    sleep: with them there are more. Beside a second training small steps are then many times as fast; alone they take up to a
+    fifth longer, as threads have to be woken (`benchmarks/busy.py`). What the user has set in the environment stays.
     """
     import torch
 
