@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+import psutil
 import pytest
 
 from gatas.cli.interrupting import SECONDS, ending_soon
@@ -29,6 +30,10 @@ def test_what_cannot_be_interrupted_is_ended(tidy):
     arguments = [sys.executable, "-c", DEAF.format(tidy=tidy)]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "begun\n"
+    own = psutil.Process(process.pid)
+    before = own.cpu_times().user
+    while own.cpu_times().user < before + 0.1:  # until it is at the call that Python cannot interrupt
+        time.sleep(0.01)
     started = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
