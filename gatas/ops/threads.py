@@ -83,8 +83,11 @@ def _interrupts_later() -> Iterator[None]:
 
 def available_threads() -> int:
     """The cores that this process may use: those that it may run on, or what a container's share of their time comes to."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, _quota(CGROUP) or cores))
+    return max(1, min(_cores(), _quota(CGROUP) or _cores()))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _quota(path: Path) -> int:
@@ -109,12 +112,13 @@ def settle_threads() -> None:
 
     if "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() > available_threads():
         torch.set_num_threads(available_threads())
-    if _openmp() is None or not WAITING.isdisjoint(os.environ):
+    threads = torch.get_num_threads()
+    if threads == 1 or _openmp() is None or not WAITING.isdisjoint(os.environ):
         return
-    held = threading.Event()
+    held, missing = threading.Event(), max(1, _cores() - threads + 1)  # to be one more than there are cores
 
     def hold() -> None:
-        _openmp().GOMP_parallel(ctypes.CDLL(None).free, None, (os.cpu_count() or 1) + 1, 0)  # free(NULL) does nothing
+        _openmp().GOMP_parallel(ctypes.CDLL(None).free, None, 1 + missing, 0)  # free(NULL) does nothing
         held.set()
         threading.Event().wait()
 
