@@ -48,6 +48,8 @@ SHOWN = {
 def init(
     edges: Path = typer.Argument(help="Edge table: .parquet, .csv or .tsv, also .gz."),
     nodes: Path | None = typer.Option(None, "--nodes", help="Node table, with a row for each node."),
+    valid: Path | None = typer.Option(None, "--valid", help="Links held out for validation, with the edge table's columns."),
+    test: Path | None = typer.Option(None, "--test", help="Links held out for the test."),
     out: Path = typer.Option(Path("config.yaml"), "--out", help="The YAML file to write."),
     settings: list[str] = SetOption,
     yes: bool = typer.Option(False, "--yes", "-y", help="Ask nothing: take what the columns look like."),
@@ -61,6 +63,8 @@ def init(
         raise ConfigError(f"{out} is there already. Choose another --out, or write over it with --force.")
     given = dict(parsed_setting(setting) for setting in settings)
     data = {key.removeprefix("data."): given.pop(key) for key in list(given) if key.startswith("data.")}
+    if held_out := {split: path.absolute() for split, path in (("valid", valid), ("test", test)) if path is not None}:
+        data = {"task": "link prediction", "keep_reverse": True, "pairs": held_out, **data}
     asking = not yes and sys.stdin.isatty()
     config = (asked if asking else shown)(edges, nodes, data).with_settings(given)
     try:

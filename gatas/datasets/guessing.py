@@ -32,6 +32,10 @@ KNOWN_AS = {
 }
 FEW = 50
 """Values with no more different ones are taken for a type or a graph."""
+MOST_TYPES = 10_000
+"""A column with the name of a type of edges and no more different values is one, if these repeat."""
+HELD_OUT = {"valid": ("valid", "validation", "val", "dev"), "test": ("test",)}
+"""Names of files beside `train`, of links that are held out."""
 MOST_CLASSES = 1000
 """A column with the name of a label and no more different values is one."""
 MEANINGS = {
@@ -63,6 +67,7 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
     edge_columns, node_columns = read_columns(edges), {} if nodes is None else read_columns(nodes)
     settings = _guess_ends(edge_columns, node_columns, settings, edges, nodes)
     settings = _guess_edges(edge_columns, settings)
+    settings, held_out = _guess_held_out(edges, settings)
     roles: list[ColumnRole] = []
     if node_columns:
         settings = _guess_meanings(node_columns, settings)
@@ -71,7 +76,7 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
     settings = _guess_split(edge_columns, node_columns, settings)
     if node_columns:
         settings, roles = _guess_features(node_columns, settings)
-    notes = _notes(nodes, node_columns, settings, labelled, given)
+    notes = [*held_out, *_notes(nodes, node_columns, settings, labelled, given)]
     if settings["task"] == "link prediction":
         settings.pop("label", None)
     elif "link_types" in settings:
@@ -95,11 +100,37 @@ def _guess_ends(
 
 def _guess_edges(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
     rest = {name: values for name, values in columns.items() if name not in (settings["source"], settings["target"])}
-    types = {name: values for name, values in rest.items() if _is_few(values)}
+    types = {name: values for name, values in rest.items() if _can_be_type(values)}
     settings.setdefault("edge_type", _named("edge_type", types))
     numbers = {name: values for name, values in rest.items() if is_number_column(values)}
     settings.setdefault("weight", _named("weight", numbers))
     return settings
+
+
+def _guess_held_out(edges: Path, settings: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Take files of links beside one that is called `train` for those that are held out, as published graphs come."""
+    asked = settings.get("task") in (None, "link prediction")
+    if not asked or settings["nodes"] is not None or {"pairs", "split", "ratios"} & set(settings) or not _is_train(edges):
+        return settings, []
+    found = {split: path for split, names in HELD_OUT.items() if (path := _beside(edges, names)) is not None}
+    if not found:
+        return settings, []
+    named = " and ".join(f"{path.name} ({split})" for split, path in found.items())
+    note = (
+        f"{named} beside it: links that are held out. Edges that reverse them stay in the graph, as in published splits; "
+        "--set data.keep_reverse=false removes them."
+    )
+    return {"keep_reverse": True, **settings, "pairs": found, "task": "link prediction"}, [note]
+
+
+def _is_train(path: Path) -> bool:
+    return path.name.partition(".")[0].lower() == "train"
+
+
+def _beside(edges: Path, names: Sequence[str]) -> Path | None:
+    """Return the file beside one called `train` that has one of these names, and else the same."""
+    ending = edges.name[len("train") :]
+    return next((path for name in names if (path := edges.with_name(name + ending)).is_file()), None)
 
 
 def _guess_meanings(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
@@ -246,6 +277,15 @@ def _is_few(values: Any) -> bool:
     if not (is_text(values) or pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
         return False
     return bool(pc.count_distinct(values).as_py() <= FEW)
+
+
+def _can_be_type(values: Any) -> bool:
+    """Whether values can be types of edges: few, or many that repeat."""
+    if _is_few(values):
+        return True
+    if not (is_text(values) or pa.types.is_integer(values.type)):
+        return False
+    return bool(pc.count_distinct(values).as_py() <= min(MOST_TYPES, (len(values) - values.null_count) / 5))
 
 
 def _can_be_label(values: Any) -> bool:

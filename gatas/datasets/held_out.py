@@ -109,11 +109,7 @@ def hold_out_links(
         keep_reverse: Whether an edge that reverses a held-out link stays in the graph: (a, b) says nothing of (b, a) then.
         asked_pairs: Pairs that are asked for instead of the edges, to be shared out by the ratios.
     """
-    if keep_reverse and undirected:
-        raise GraphError(
-            f"{where}: edges are undirected, so the reverse of a link is the link itself. Set direction to inverse, or leave "
-            "out keep_reverse."
-        )
+    assert not (keep_reverse and undirected), "the reverse of an undirected link is the link itself"
     if asked_pairs is not None:
         given = share_out(asked_pairs, ratios, seed)
     if given:

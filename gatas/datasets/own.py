@@ -220,9 +220,11 @@ def _graph(config: TableData, tables: Tables, kept: NDArray[np.bool_] | None = N
 
 
 def _with_direction(config: Tabled, tables: Tables) -> Tabled:
-    """Resolve the direction `auto`: undirected where every edge is listed both ways, else inverse."""
+    """Resolve the direction `auto`: undirected where every edge is listed both ways and reverses are no links, else inverse."""
     if config.direction != "auto":
         return config
+    if isinstance(config, LinkTableData) and config.keep_reverse:
+        return config.model_copy(update={"direction": "inverse"})
     listed = Graph.from_edges(tables.source, tables.target, tables.edge_type, num_nodes=len(tables.ids),
                               num_edge_types=len(tables.edge_type_names))  # fmt: skip
     return config.model_copy(update={"direction": "undirected" if is_symmetric(listed) else "inverse"})

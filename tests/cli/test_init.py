@@ -286,3 +286,61 @@ def test_errors_are_one_line_and_exit_code_1(gatas, tables, arguments, message):
     line = err.strip().splitlines()[-1]
     assert code == 1 and line.startswith("error: ")
     assert re.search(message, line)
+
+
+def write_links(folder, suffix=".csv", types=3, column="relation"):
+    """Files of links as published graphs come: train, valid, test."""
+    folder.mkdir(exist_ok=True)
+    for name, first, count in (("train", 0, 600), ("valid", 600, 40), ("test", 640, 40)):
+        rows = [(k, f"r{k % types}", (7 * k + k // 50) % 50) for k in range(first, first + count)]
+        text = f"head,{column},tail\n" + "".join(f"e{k % 50},{kind},e{target}\n" for k, kind, target in rows)
+        (folder / f"{name}{suffix}").write_text(text)
+
+
+def test_files_of_links_beside_one_that_is_called_train_are_held_out(gatas, tables):
+    write_links(tables / "kg")
+    code, out, _ = gatas("init", "kg/train.csv", "--yes", "--out", "kg.yaml")
+    written = data(tables / "kg.yaml")
+    assert code == 0 and "valid.csv (valid) and test.csv (test) beside it: links that are held out." in out
+    assert written["pairs"] == {"train": None, "valid": "kg/valid.csv", "test": "kg/test.csv"} and written["keep_reverse"]
+    dataset = open_dataset(load_config("kg.yaml").data)
+    assert dataset.ranked and int(dataset.splits["test"].label.sum()) == 40
+
+
+def test_files_of_links_are_held_out_where_they_are_named(gatas, tables):
+    write_links(tables / "kg")
+    (tables / "kg/test.csv").rename(tables / "later.csv")
+    reverse = ("--set", "data.keep_reverse=false")
+    code, _, _ = gatas("init", "kg/train.csv", "--test", "later.csv", *reverse, "--yes", "--out", "kg.yaml")
+    written = data(tables / "kg.yaml")
+    assert code == 0 and written["pairs"] == {"train": None, "valid": None, "test": "later.csv"}
+    assert written["task"] == "link prediction" and not written["keep_reverse"]
+    code, _, error = gatas("init", "kg/train.csv", "--test", "nothing.csv", "--yes", "--out", "other.yaml")
+    assert code == 1 and "nothing.csv does not exist" in error
+
+
+def test_files_beside_are_not_looked_at_where_the_split_is_said_or_classes_are_asked_for(gatas, tables):
+    write_links(tables / "kg")
+    ratios = ("--set", "data.ratios={train: 0.8, valid: 0.1, test: 0.1}")
+    assert gatas("init", "kg/train.csv", *ratios, "--yes", "--out", "a.yaml")[0] == 0
+    assert data(tables / "a.yaml")["pairs"] == {"train": None, "valid": None, "test": None}
+    (tables / "train.csv").write_text(EDGES)
+    (tables / "test.csv").write_text(EDGES)
+    assert gatas("init", "train.csv", "--nodes", "nodes.csv", "--yes", "--out", "b.yaml")[0] == 0
+    assert data(tables / "b.yaml")["task"] == "node classification"
+
+
+def test_types_of_edges_may_be_many_if_they_repeat(gatas, tables):
+    write_links(tables / "kg", types=100)
+    code, out, _ = gatas("init", "kg/train.csv", "--yes", "--out", "kg.yaml")
+    assert code == 0 and data(tables / "kg.yaml")["edge_type"] == "relation" and "edges of 200 types" in out
+
+
+def test_links_listed_both_ways_are_directed_where_their_reverses_are_kept(gatas, tables):
+    write_links(tables / "kg")
+    train = tables / "kg/train.csv"
+    head, *rows = train.read_text().splitlines()
+    back = [",".join(reversed(row.split(","))) for row in rows]
+    train.write_text("\n".join([head, *rows, *back]) + "\n")
+    code, out, _ = gatas("init", "kg/train.csv", "--yes", "--out", "kg.yaml")
+    assert code == 0 and "edges of 6 types" in out

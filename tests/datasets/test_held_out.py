@@ -232,10 +232,14 @@ def test_a_reverse_may_be_a_negative_where_reverses_are_kept(edges):
 
 def test_reverses_of_undirected_links_cannot_be_kept(edges):
     path = edges("source,target\na,b\nb,a\n")
-    with pytest.raises(GraphError, match="edges are undirected, so the reverse of a link is the link itself"):
-        read_dataset(path, **LINKS, keep_reverse=True)  # it is listed both ways
     with pytest.raises(GatasError, match="keep_reverse is for directed links"):
         read_dataset(path, **LINKS, keep_reverse=True, direction="undirected")
+
+
+def test_links_listed_both_ways_are_directed_where_reverses_are_kept(edges):
+    text = "source,target\n" + "".join(f"{a},{(a + 1) % 20}\n{(a + 1) % 20},{a}\n" for a in range(20))
+    kept = read_dataset(edges(text), **LINKS, keep_reverse=True)
+    assert kept.graph.num_relations == 3 and read_dataset(edges(text), **LINKS).graph.num_relations == 2  # with the self-loop
 
 
 def test_negatives_may_be_any_nodes_of_the_types_that_such_links_join(edges):
