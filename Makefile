@@ -1,13 +1,14 @@
 # make demo   the main job on embedded data      make test    ruff, mypy, pytest (`make long`: the longest tests)
 # make bench  the benchmarks, reports beside     make quick   the tests of one minute
 # make faults  kills, full disks and damage, many times; a table of what was survived
+# make showcase-packages  Debian's packages: tables by apt, trainings, rankings, pictures (docs/showcase-packages.md)
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
 BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo test long quick check bench faults page format clean
+.PHONY: demo showcase-packages test long quick check bench faults page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -25,6 +26,9 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/gatas demo --out demo
+
+showcase-packages: $(READY)
+	$(BIN)/python examples/packages/showcase.py showcase/packages --peers
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -61,5 +65,5 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv build dist demo web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo showcase web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

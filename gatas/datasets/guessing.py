@@ -67,11 +67,11 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
     edge_columns, node_columns = read_columns(edges), {} if nodes is None else read_columns(nodes)
     settings = _guess_ends(edge_columns, node_columns, settings, edges, nodes)
     settings = _guess_edges(edge_columns, settings)
-    settings, held_out = _guess_held_out(edges, settings)
     roles: list[ColumnRole] = []
     if node_columns:
         settings = _guess_meanings(node_columns, settings)
     labelled = bool(settings.get("label"))
+    settings, held_out = _guess_held_out(edges, settings, labelled)
     settings.setdefault("task", "node classification" if labelled else "link prediction")
     settings = _guess_split(edge_columns, node_columns, settings)
     if node_columns:
@@ -107,10 +107,10 @@ def _guess_edges(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, A
     return settings
 
 
-def _guess_held_out(edges: Path, settings: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _guess_held_out(edges: Path, settings: dict[str, Any], labelled: bool) -> tuple[dict[str, Any], list[str]]:
     """Take files of links beside one that is called `train` for those that are held out, as published graphs come."""
-    asked = settings.get("task") in (None, "link prediction")
-    if not asked or settings["nodes"] is not None or {"pairs", "split", "ratios"} & set(settings) or not _is_train(edges):
+    asked = settings.get("task") == "link prediction" or not ("task" in settings or labelled)
+    if not asked or {"pairs", "split", "ratios"} & set(settings) or not _is_train(edges):
         return settings, []
     found = {split: path for split, names in HELD_OUT.items() if (path := _beside(edges, names)) is not None}
     if not found:

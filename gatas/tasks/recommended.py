@@ -159,8 +159,14 @@ def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Lite
         reason = "draws of a neighbourhood should agree where labels are few"
         return found.because(reason, **AGREE) if _has_one_class_each(dataset) else found
     most = WalkLimits(graph, links=False).steps(None) if asked == "auto" else asked
-    steps = next((steps for steps in range(most, 0, -1) if num_paths(graph.num_relations, steps) <= MOST_PATHS), 0)
+    few_paths = (steps for steps in range(most, 0, -1) if num_paths(graph.num_relations, steps) <= _most_paths(steps))
+    steps = next(few_paths, 0)
     if steps < (min(most, 2) if asked == "auto" else asked):
         return found
     limited = {} if steps == most else {"model__num_steps": steps}
     return found.because(reason, model__path_mean_size=PATH_MEAN_SIZE, **limited)
+
+
+def _most_paths(steps: int) -> int:
+    """Return how many typed paths may have a layer each: of three steps fewer, since two steps are the other choice."""
+    return MOST_PATHS if steps < 3 else MOST_PATHS // 2

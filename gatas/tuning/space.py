@@ -72,7 +72,7 @@ def has_vectors(facts: Facts) -> bool:
 
 def has_few_paths(facts: Facts) -> bool:
     """Whether every typed path of up to three steps could have a layer of its own."""
-    return encodes(facts) and facts.model.graph.num_edge_types**3 <= MOST_PATHS // 2
+    return encodes(facts) and facts.model.graph.num_edge_types**3 <= MOST_PATHS // 4
 
 
 def classifies(facts: Facts) -> bool:

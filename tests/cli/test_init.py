@@ -344,3 +344,14 @@ def test_links_listed_both_ways_are_directed_where_their_reverses_are_kept(gatas
     train.write_text("\n".join([head, *rows, *back]) + "\n")
     code, out, _ = gatas("init", "kg/train.csv", "--yes", "--out", "kg.yaml")
     assert code == 0 and "edges of 6 types" in out
+
+
+def test_files_of_links_are_held_out_beside_a_node_table_without_labels_too(gatas, tables):
+    write_links(tables / "kg")
+    (tables / "kg/nodes.csv").write_text("id,size,topic\n" + "".join(f"e{k},{k * k},{'ab'[k % 2]}\n" for k in range(50)))
+    arguments = ("init", "kg/train.csv", "--nodes", "kg/nodes.csv", "--yes")
+    code, _, _ = gatas(*arguments, "--out", "nodes.yaml")
+    assert code == 0 and data(tables / "nodes.yaml")["task"] == "node classification"  # `topic` is what they are asked for
+    (tables / "kg/nodes.csv").write_text("id,size\n" + "".join(f"e{k},{k * k}\n" for k in range(50)))
+    code, _, _ = gatas(*arguments, "--out", "kg.yaml")
+    assert code == 0 and data(tables / "kg.yaml")["pairs"] == {"train": None, "valid": "kg/valid.csv", "test": "kg/test.csv"}

@@ -68,3 +68,24 @@ def test_rows_add_up_to_the_means(given, num_labels):
 def test_too_many_paths_are_refused():
     with pytest.raises(GatasError, match=f"there are more than {MOST_PATHS} of them. Use fewer steps"):
         PathMeans(MOST_PATHS + 1, 3, 4)
+
+
+@pytest.mark.parametrize("num_labels", [0, 3])
+def test_more_paths_than_slots_give_what_fewer_give(num_labels):
+    torch.manual_seed(0)
+    inputs, place, path = torch.randn(9, 4, dtype=torch.float64), torch.randint(9, (5, 6)), torch.randint(5, (5, 6))
+    mask = torch.rand(5, 6) < 0.8
+    mask[2] = False  # a target without neighbours
+    drawn = Neighbourhood(place, path, torch.randn(5, 6).log_softmax(1), mask)
+    known = torch.rand(5, 6, num_labels, dtype=torch.float64) if num_labels else None
+    few, many = PathMeans(5, 4, 3, num_labels).double(), PathMeans(50, 4, 3, num_labels).double()
+    for name, weight in few.named_parameters():
+        torch.nn.init.normal_(weight)
+        many.get_parameter(name).data[:5] = weight.data
+    expected, found = (one(inputs, place, path, drawn, known) for one in (few, many))
+    assert torch.allclose(found, expected, atol=1e-6) and not found[2].any()
+    expected.square().sum().backward()
+    found.square().sum().backward()
+    for name, weight in few.named_parameters():
+        assert weight.grad is not None and (ours := many.get_parameter(name).grad) is not None
+        assert torch.allclose(ours[:5], weight.grad, atol=1e-5) and not ours[5:].any()

@@ -1,0 +1,129 @@
+"""Run the showcase from end to end: tables, trainings, rankings, packages that are new, explanations; and write what was measured.
+
+    python examples/packages/showcase.py FOLDER --results results/showcases/packages.json
+
+Every step is a command that is printed before it runs, and can be run by hand. Seconds and the most memory of each are measured.
+A step whose result is there already is not run again.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+HERE = Path(__file__).parent
+GATAS = (sys.executable, "-m", "gatas")
+SECTION_EPOCHS, LINK_EPOCHS, PEER_SECONDS = 6, 3, 120
+LINK_SETTINGS = ("--set", "model.link_score=[vectors, paths]", "--set", "model.vector_size=128")
+LINK_TYPES = ("--set", "data.link_types=[depends, recommends, suggests]")
+EXPLAINED = "package:vim-gtk3"
+LINK = ("package:vim-gtk3", "suggests", "package:vim-doc")
+
+
+class Steps:
+    """Runs commands one after another, and keeps what each took."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, folder / "steps.json"
+        self.done: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def run(self, name: str, *command: str | Path) -> str:
+        """Run a command; return what it printed, now or before."""
+        shown = shlex.join(("gatas" if one == "gatas" else str(one)) for one in command)
+        if name in self.done and self.done[name]["command"] == shown:
+            return str(self.done[name]["printed"])
+        print(f"\n$ {shown}", flush=True)
+        words = [*GATAS, *map(str, command[1:])] if command[0] == "gatas" else list(map(str, command))
+        start = time.perf_counter()
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        print(printed, end="", flush=True)
+        if process.returncode:
+            raise SystemExit(f"error: {name} failed with exit code {process.returncode}; the same command goes on from here.")
+        taken = {"seconds": round(time.perf_counter() - start, 1), "peak_bytes": used.ru_maxrss * 1024}
+        self.done[name] = {"command": shown, **taken, "printed": printed}
+        self.path.write_text(json.dumps(self.done, indent=1), encoding="utf-8")
+        return printed
+
+
+def sections(steps: Steps, folder: Path) -> dict[str, Any]:
+    """Learn sections, beside peers, and say those of packages that are new."""
+    tables, config, run = folder / "sections", folder / "sections.yaml", folder / "runs/sections"
+    given = ("--nodes", tables / "nodes.parquet", "--set", "data.label=section", "--yes", "--force", "--out", config)
+    steps.run("init sections", "gatas", "init", tables / "edges.parquet", *given)
+    steps.run("train sections", "gatas", "train", config, "--set", f"training.epochs={SECTION_EPOCHS}", "--out", run)
+    measured = json.loads(steps.run("evaluate sections", "gatas", "evaluate", run, "--json"))
+    out, new = folder / "new-sections.parquet", new_tables(tables)
+    steps.run("new packages", "gatas", "predict", run, *new, "--out", out)
+    steps.run("explain", "gatas", "explain", run, EXPLAINED, "--out", folder / "pictures")
+    return {"test": {"accuracy": measured["accuracy"], "macro_f1": measured["macro_f1"]}, **of_new_packages(tables, out)}
+
+
+def new_tables(tables: Path) -> tuple[str | Path, ...]:
+    return ("--new-nodes", tables / "new-nodes.parquet", "--new-edges", tables / "new-edges.parquet")
+
+
+def of_new_packages(tables: Path, predicted: Path) -> dict[str, Any]:
+    """Compare what was said of new packages with their sections, beside the most frequent section of Debian 12."""
+    table = pq.read_table(predicted)
+    answers = dict(zip(table["id"].to_pylist(), table["class"].to_pylist(), strict=True))
+    truth = pq.read_table(tables / "new-sections.parquet").to_pylist()
+    old = [section for section in pq.read_table(tables / "nodes.parquet")["section"].to_pylist() if section is not None]
+    frequent = max(sorted(set(old)), key=old.count)
+    right = sum(answers[row["id"]] == row["section"] for row in truth)
+    share = sum(row["section"] == frequent for row in truth) / len(truth)
+    return {"new_packages": len(truth), "test_new_packages": right / len(truth), "test_most_frequent_section": share}
+
+
+def links(steps: Steps, folder: Path) -> dict[str, Any]:
+    """Learn links of Debian 12, and rank those that Debian 13 added."""
+    tables, config, run = folder / "links", folder / "links.yaml", folder / "runs/links"
+    given = ("--nodes", tables / "nodes.parquet", *LINK_TYPES, "--yes", "--force", "--out", config)
+    steps.run("init links", "gatas", "init", tables / "train.parquet", *given)
+    epochs = ("--set", f"training.epochs={LINK_EPOCHS}", "--no-report")
+    steps.run("train links", "gatas", "train", config, *LINK_SETTINGS, *epochs, "--out", run)
+    measured = json.loads(steps.run("rank links", "gatas", "evaluate", run, "--protocol", "ranking", "--json"))
+    steps.run("explain link", "gatas", "explain", run, "--link", *LINK, "--out", folder / "pictures")
+    return {"test": measured}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the showcase of Debian's packages.")
+    parser.add_argument("folder", type=Path, help="where tables, runs and pictures are written")
+    parser.add_argument("--results", type=Path, help="JSON to write what was measured to; by default FOLDER/results.json")
+    parser.add_argument("--peers", action="store_true", help="train and measure peers too")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    steps = Steps(given.folder)
+    steps.run("build", sys.executable, HERE / "build.py", given.folder)
+    found = {"sections": sections(steps, given.folder), "links": links(steps, given.folder)}
+    if given.peers:
+        for data, models in (("sections", "label-propagation,gcn"), ("links", "popularity,adamic-adar")):
+            chosen = ("--models", models, "--seeds", "1", "--max-seconds", str(PEER_SECONDS), "--out", given.folder / "peers")
+            steps.run(f"peers of {data}", "gatas", "compare", "--data", given.folder / f"{data}.yaml", *chosen)
+    graph = json.loads((given.folder / "summary.json").read_text())
+    costs = {name: {key: step[key] for key in ("seconds", "peak_bytes")} for name, step in steps.done.items()}
+    content = {
+        "command": "make showcase-packages", "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
+        "python": platform.python_version(), "graph": graph, **found, "steps": costs,
+    }  # fmt: skip
+    results = given.results or given.folder / "results.json"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps({key: content[key] for key in ("sections", "links", "steps")}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
