@@ -63,7 +63,9 @@ Depends: editor (>= 3)
 Description: mail server
 Section: mail
 """
-NEW = OLD.replace("Suggests: editor\n", "Suggests: editor, mta\nRecommends: libtwo\n") + """
+NEW = (
+    OLD.replace("Suggests: editor\n", "Suggests: editor, mta\nRecommends: libtwo\n")
+    + """
 Package: editor-three
 Source: third
 Installed-Size: 77
@@ -73,6 +75,7 @@ Depends: libone
 Description: third text editor
 Section: editors
 """
+)
 SOURCES = """\
 Package: editor
 Build-Depends: libone <!nocheck>, libtwo <cross>, mta [!amd64], editor-two [linux-any],

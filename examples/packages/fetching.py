@@ -107,4 +107,6 @@ def _lines(path: Path) -> list[str]:
 def _paragraphs(path: Path) -> list[dict[str, str]]:
     """Paragraphs of a file of sources, without comments."""
     texts = re.split(r"\n\s*\n", "\n".join(line for line in _lines(path) if not line.startswith("#")))
-    return [{key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())} for text in texts]
+    return [
+        {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())} for text in texts
+    ]
