@@ -155,7 +155,7 @@ def with_sections(edges: list[Edge], sections: dict[str, str]) -> list[Edge]:
 
 
 def new_edges(old: Tables, new: Tables) -> list[Edge]:
-    """Edges of the new release at a package or source that the old one does not have, between nodes of either that are new or old."""
+    """Edges of the new release at a package or source that the old one does not have, to old nodes or new ones."""
     known = set(old.nodes())
     fresh = {node for node in new.nodes() if node not in known and node.startswith(("package:", "source:"))}
     ends = known | fresh | {end for edge in new.edges if fresh & set(edge[:2]) for end in edge[:2]}

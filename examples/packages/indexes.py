@@ -1,6 +1,6 @@
 """Debian's package indexes: what they say of packages and sources, and which package or virtual package a relation means.
 
-Packages and Sources are lists of paragraphs of fields (deb822). Relations such as `Depends: a (>= 2) | b:any, c [amd64] <!nocheck>`
+Packages and Sources are paragraphs of fields (deb822). Relations such as `Depends: a (>= 2) | b:any, c [amd64] <!nocheck>`
 are read by the rules of Debian's policy, chapter 7, as they hold for one architecture and a build without profiles.
 """
 

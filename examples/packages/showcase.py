@@ -1,9 +1,9 @@
-"""Run the showcase from end to end: tables, trainings, rankings, packages that are new, explanations; and write what was measured.
+"""Run the showcase from end to end: tables, trainings, rankings, new packages, explanations; write what was measured.
 
     python examples/packages/showcase.py FOLDER --results results/showcases/packages.json
 
-Every step is a command that is printed before it runs, and can be run by hand. Seconds and the most memory of each are measured.
-A step whose result is there already is not run again.
+Every step is a command that is printed before it runs, and can be run by hand. Seconds and peak memory of each are measured. A
+step whose result is there already is not run again.
 """
 
 import argparse
