@@ -80,5 +80,5 @@ def _must_be_dense(path: Tensor) -> bool:
 
 def _times_own(rows: Tensor, weight: Tensor, counts: list[int]) -> Tensor:
     """Rows, which come by path, `counts` of each, times the matrix of their path."""
-    parts = zip(rows.split(counts), weight.unbind(), strict=True)
+    parts = zip(torch.split(rows, counts), weight.unbind(), strict=True)
     return torch.cat([own @ matrix for own, matrix in parts if len(own)])

@@ -61,10 +61,10 @@ def test_several_types_of_edges_get_layers_of_their_own():
     assert (found["model.path_mean_size"], found["training.l2"]) == (64, 0.005) and "training.consistency" not in found
 
 
-@pytest.mark.parametrize(("types", "steps"), [(3, None), (10, 2), (20, None)])
+@pytest.mark.parametrize(("types", "steps"), [(3, None), (10, 2), (20, 2), (30, None)])
 def test_steps_are_fewer_where_paths_would_be_too_many(types, steps):
     found = recommended(ring(types=types)).settings
-    assert found.get("model.num_steps") == steps and ("model.path_mean_size" in found) == (types < 20)
+    assert found.get("model.num_steps") == steps and ("model.path_mean_size" in found) == (types < 30)
 
 
 def test_a_number_of_steps_that_is_given_stays():
