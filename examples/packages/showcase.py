@@ -123,7 +123,7 @@ def main() -> int:
     graph = json.loads((given.folder / "summary.json").read_text())
     costs = {name: {key: step[key] for key in ("seconds", "peak_bytes")} for name, step in steps.done.items()}
     content = {
-        "command": "make showcase-packages", "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
+        "command": "python examples/packages/showcase.py", "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
         "python": platform.python_version(), "graph": graph, **found, "steps": costs,
     }  # fmt: skip
     results = given.results or given.folder / "results.json"
