@@ -47,7 +47,6 @@ class Encoder(nn.Module):
         head_size: F'', width of one head's output. Default: 50.
         num_heads: K, attention heads. Default: 8.
         input_noise: Probability with which a feature is dropped in training. Default: 0.
-        noise_first: Whether features are dropped before they are normalised, so that those that are 0 stay 0. Default: False.
         dropout: Probability with which elements of hidden layers, and attention weights, are dropped in training. Default: 0.
         path_attention: How the steps of a path are weighed. "linear", the default, is the paper's; "mlp" lets the weights
             depend on the target; "none" takes neighbours as they are, whatever the path.
@@ -96,7 +95,6 @@ class Encoder(nn.Module):
         head_size: int = 50,
         num_heads: int = 8,
         input_noise: float = 0.0,
-        noise_first: bool = False,
         dropout: float = 0.0,
         path_attention: PathAttentionKind = "linear",
         prior: bool = True,
@@ -122,7 +120,6 @@ class Encoder(nn.Module):
             node_embedding_scale=node_embedding_scale,
             layer_norm=layer_norm,
             input_noise=input_noise,
-            noise_first=noise_first,
             dropout=dropout,
         )
         if path_attention != "none":

@@ -8,7 +8,6 @@ from gatas.errors import GatasError
 from gatas.nn import sparse_rows
 from gatas.nn.dropout import Dropout
 from gatas.ops import noisy_linear, normalise
-from gatas.ops.dropout import keep_at
 from gatas.ops.random import NoiseSource
 from gatas.ops.torch_private import unwrapped
 
@@ -24,9 +23,6 @@ class Inputs(nn.Module):
     LayerNorm takes each node's mean and scale away: of few features, that is most of what they say. Features that are NaN or
     infinite, or too large for a dense layer, are refused where the host can look at them: on a CPU, outside of compiled
     programs and of vmap. On a GPU to look is to wait, and nothing is checked.
-
-    With `noise_first` noise comes before LayerNorm, whose mean and deviation stay those of the row without it. A feature that
-    is 0 then stays 0, and of bags of words a CPU looks at the words alone.
     """
 
     def __init__(
@@ -39,7 +35,6 @@ class Inputs(nn.Module):
         node_embedding_scale: float | None = None,
         layer_norm: bool = True,
         input_noise: float = 0.0,
-        noise_first: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -48,7 +43,7 @@ class Inputs(nn.Module):
         self.feature_size, self.size = feature_size, (hidden_size if feature_size else 0) + node_embedding_size
         if feature_size:
             self.norm = nn.LayerNorm(feature_size) if layer_norm else nn.Identity()
-            self.noise, self.noise_first = Dropout(input_noise, place=2), noise_first
+            self.noise = Dropout(input_noise, place=2)
             self.dense = nn.Linear(feature_size, hidden_size)
             self.feature_dropout = Dropout(dropout, place=3)
         self.embeddings = nn.Embedding(num_nodes, node_embedding_size) if node_embedding_size else None
@@ -77,38 +72,9 @@ class Inputs(nn.Module):
 
     def _projected(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
         """LayerNorm → feature noise → dense: (V, F)."""
-        if self.noise_first:
-            return self._projected_noise_first(nodes, features, noise)
         if sparse_rows.is_sparse(features):
             return self._projected_sparse(nodes, features, noise)
         return self._projected_dense(nodes, features, noise)
-
-    def _projected_noise_first(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
-        """Feature noise → LayerNorm, by the rows without noise → dense; in CSR layout where that is less work."""
-        sparse = features if sparse_rows.is_sparse(features) else None
-        if sparse is None and _visible(features) and _visible(self.dense.weight) and not features.requires_grad:
-            sparse = sparse_rows.sparse_form(features) if features.layout == torch.strided else None
-        if sparse is not None:
-
-            def keep(row: Tensor, column: Tensor) -> Tensor:
-                return keep_at(noise, self.noise.place, row, column, self.noise.probability).to(sparse.dtype)
-
-            out = sparse_rows.project(sparse, nodes, self.norm, self.dense, keep if self.noise.active else None)
-            if not _overflowed(out):
-                return out
-        rows = _rows(features, nodes)
-        given = _scaled_down(rows) if isinstance(self.norm, nn.LayerNorm) and _visible(rows) else rows
-        found: Tensor = self.dense(self._normalised(given, self.noise(given, noise, nodes)))
-        if _overflowed(found):
-            _refuse_features(nodes, rows)
-        return found
-
-    def _normalised(self, rows: Tensor, noisy: Tensor) -> Tensor:
-        """LayerNorm of noisy rows, by mean and deviation of the rows without noise."""
-        if not isinstance(self.norm, nn.LayerNorm):
-            return noisy
-        variance, mean = torch.var_mean(rows, -1, correction=0, keepdim=True)
-        return (noisy - mean) / (variance + self.norm.eps).sqrt() * self.norm.weight + self.norm.bias
 
     def _projected_sparse(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
         """Look at numbers that are not zero alone; noise hides zeros too, so that some rows at a time are then made dense."""

@@ -120,7 +120,6 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     head_size: int = Field(50, ge=1, description="F'': width of one attention head")
     num_heads: int = Field(4, ge=1, description="K: attention heads")
     input_noise: float = Field(0.0, ge=0, lt=1, description="share of features masked in training")
-    noise_first: bool = Field(False, description="features are masked before they are normalised, so that zeros stay zeros")
     dropout: float = Field(0.5, ge=0, lt=1, description="on representations and attention weights")
     path_attention: Literal["linear", "mlp", "none"] = Field(
         "linear", description="f of eq. 1: the paper's, or with a hidden layer"

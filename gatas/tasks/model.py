@@ -156,9 +156,8 @@ class Model(Learnable):
         layer_norm = self.num_features >= FEW_FEATURES if config.layer_norm is None else config.layer_norm
         names = (
             "num_steps", "hidden_size", "node_embedding_scale", "hide_own_embedding", "relation_embedding_size",
-            "neighbour_size", "head_size", "num_heads", "input_noise", "noise_first", "dropout", "path_attention",
-            "positions_from_neighbour", "path_score_dropout", "skip_connection", "output_norm",
-            "output_dropout", "label_dropout", "path_mean_size",
+            "neighbour_size", "head_size", "num_heads", "input_noise", "dropout", "path_attention", "positions_from_neighbour",
+            "path_score_dropout", "skip_connection", "output_norm", "output_dropout", "label_dropout", "path_mean_size",
         )  # fmt: skip
         return {
             "feature_size": self.num_features,

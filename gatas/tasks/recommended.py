@@ -21,8 +21,6 @@ FEW_LABELS = 0.2
 """Where a smaller share of nodes is labelled, more has to be done against learning them by heart."""
 MANY_FEATURES = 16
 """Some of so many features may be masked: others say much the same."""
-MOSTLY_ZERO = 0.1
-"""Where no more of the features are filled, as in bags of words, those that are 0 need not be masked."""
 PATH_MEAN_SIZE = 64
 EMBEDDED: dict[str, Any] = {
     "model__node_embedding_size": 64, "model__hide_own_embedding": True, "model__label_inputs": True,
@@ -98,9 +96,6 @@ def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> 
     if dataset.nodes.num_features >= MANY_FEATURES:
         reason = f"there are {dataset.nodes.num_features:,} features"
         found = found.because(reason, model__input_noise=0.8 if share < FEW_LABELS else 0.5)
-        filled = filled_share(dataset)
-        if filled <= MOSTLY_ZERO:
-            found = found.because(f"{100 * filled:.2g} % of them are not 0", model__noise_first=True)
     return _by_types(found, dataset, share < FEW_LABELS, num_steps)
 
 
@@ -110,14 +105,6 @@ def labelled_share(dataset: Dataset) -> float:
     if types is None:
         return len(train) / dataset.graph.num_nodes
     return len(train) / max(1, int(np.isin(types, np.unique(types[train])).sum()))
-
-
-def filled_share(dataset: Dataset) -> float:
-    """Return the share of features that are not 0, among nodes that have any."""
-    features = dataset.features
-    assert features is not None
-    by_node = np.count_nonzero(features, axis=1) if isinstance(features, np.ndarray) else np.diff(features.indptr)
-    return float(by_node.sum() / max(1, int((by_node > 0).sum()) * features.shape[1]))
 
 
 def _by_labels(few: bool, reason: str) -> Recommended:

@@ -24,7 +24,6 @@ class ModelSettings(TypedDict, total=False):
     head_size: int
     num_heads: int
     input_noise: float
-    noise_first: bool
     dropout: float
     path_attention: Literal["linear", "mlp", "none"]
     skip_connection: bool

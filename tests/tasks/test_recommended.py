@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from gatas.datasets import Dataset
 from gatas.experiments.recipes import recipe
@@ -16,7 +15,7 @@ from gatas.training.config import Config
 from tests.tasks.toys import camps, heights, labelled_graphs, likes
 
 
-def ring(num_nodes=100, train=60, types=1, features=20, node_type=None, filled=1.0):
+def ring(num_nodes=100, train=60, types=1, features=20, node_type=None):
     """A ring whose edges are of one type or of several, with some of its nodes labelled."""
     generator = np.random.default_rng(0)
     nodes = np.arange(num_nodes)
@@ -25,7 +24,6 @@ def ring(num_nodes=100, train=60, types=1, features=20, node_type=None, filled=1
     splits = {"train": nodes[:train], "valid": nodes[-10:]}
     given: Any = {} if node_type is None else {"node_type": node_type, "node_type_names": ("page", "person")}
     values = generator.normal(size=(num_nodes, features)).astype(np.float32)
-    values *= generator.random(values.shape) < filled
     return Dataset.for_nodes(graph, nodes % 2, splits, features=values, name="ring", **given)
 
 
@@ -39,15 +37,6 @@ def test_few_labels_are_not_to_be_learned_by_heart():
     found = recommended(ring(train=5)).settings
     assert "model.skip_connection" not in found and found["model.label_spreading"] and found["training.consistency"] > 0
     assert (found["model.input_noise"], found["training.l2"]) == (0.8, 0.05) and "model.path_mean_size" not in found
-
-
-@pytest.mark.parametrize(("filled", "first"), [(1.0, False), (0.3, False), (0.05, True)])
-def test_features_that_are_mostly_zero_are_masked_before_they_are_normalised(filled, first):
-    dense = ring(features=200, filled=filled)
-    assert dense.features is not None
-    sparse = Dataset.for_nodes(dense.graph, np.arange(100) % 2, dense.splits, features=csr_array(dense.features), name="sparse")
-    for dataset in (dense, sparse):
-        assert recommended(dataset).settings.get("model.noise_first", False) == first
 
 
 def test_of_two_choices_the_later_counts_and_is_the_one_that_is_told():

@@ -66,7 +66,6 @@ ELSEWHERE = {
     "regression_loss": "tests/tasks/test_numbers.py",
     "by_graph": "tests/tasks/test_batches.py",
     "label_dropout": "tests/tasks/test_label_inputs.py",
-    "noise_first": "tests/nn/test_sparse_rows.py",
     "path_factors": "tests/nn/test_link_head.py",
     "monitor": "tests/training/test_fit.py",
     "patience": "tests/training/test_stopping.py",

@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from gatas.ops.dropout.contract import KeepInputs, empty_keep, keep_at_torch, keep_torch
+from gatas.ops.dropout.contract import KeepInputs, empty_keep, keep_torch
 from gatas.ops.operator import operator
 from gatas.ops.random import NoiseSource
 
-__all__ = ["KeepInputs", "keep", "keep_at", "keep_at_torch", "keep_torch"]
+__all__ = ["KeepInputs", "keep", "keep_torch"]
 
 
 def keep(
@@ -28,12 +28,3 @@ def keep(
 
 
 _keep = operator("keep", KeepInputs, "Tensor", __name__, "keep", shapes=empty_keep)
-
-
-def keep_at(noise: NoiseSource, place: int, row: Tensor, column: Tensor, probability: float) -> Tensor:
-    """(E,) float32: what `keep` has at column[e] of the row named (row[e], 0); for the elements of sparse rows."""
-    if row.is_cuda:
-        return keep_at_torch(noise, place, row, column, probability)
-    from gatas.ops.dropout import cpu
-
-    return cpu.keep_at(noise, place, row, column, probability)

@@ -31,15 +31,6 @@ def keep_torch(noise: NoiseSource, place: int, first: Tensor, second: Tensor, wi
     return (bits >= threshold_of(probability)).float() / (1 - probability)
 
 
-def keep_at_torch(noise: NoiseSource, place: int, row: Tensor, column: Tensor, probability: float) -> Tensor:
-    """(E,) what `keep_torch` has at column[e] of the row named (row[e], 0): 0 or 1 / (1 - probability)."""
-    own = threefry(stream(noise.seed, place, noise.step), row & WORD, torch.zeros_like(row))
-    words = torch.stack(threefry(own, column // 4, torch.zeros_like(column)))
-    word = words.gather(0, (column % 4 // 2)[None]).squeeze(0)
-    bits = (word >> 16 * (column % 2)) & 0xFFFF
-    return (bits >= threshold_of(probability)).float() / (1 - probability)
-
-
 def threshold_of(probability: float) -> int:
     """Elements whose 16 bits are below it are dropped; at least one value is, and one is not, if there is to be dropout."""
     return min(max(round(probability * 2**16), 1), 2**16 - 1) if probability else 0

@@ -1,12 +1,10 @@
 """Which elements a dropout keeps, by numba: noise is applied as it is made."""
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from gatas.ops.compiled import compiled
 from gatas.ops.dropout.contract import KeepInputs, empty_keep, threshold_of
-from gatas.ops.random import NoiseSource
 from gatas.ops.random.cpu import U32, stream_key, threefry
 from gatas.ops.threads import run_rows
 
@@ -23,20 +21,6 @@ def keep(given: KeepInputs) -> Tensor:
         key = stream_key(given.seed[model], given.place, given.step[model])
         names = [names[model].contiguous().numpy() for names in (given.first, given.second)]
         _fill(key, names, threshold, scale, kept)
-    return out
-
-
-def keep_at(noise: NoiseSource, place: int, row: Tensor, column: Tensor, probability: float) -> Tensor:
-    """(E,) of single elements."""
-    out = torch.empty(len(row), dtype=torch.float32)
-    rows, columns, kept = row.contiguous().numpy(), column.contiguous().numpy(), out.numpy()
-    drop = (np.uint16(threshold_of(probability)), np.float32(1 / (1 - probability)))
-    key = stream_key(noise.seed, place, noise.step)
-
-    def work(start: int, stop: int) -> None:
-        fill_keep_at(*key, rows[start:stop], columns[start:stop], *drop, kept[start:stop])
-
-    run_rows(work, len(rows), 4)
     return out
 
 
@@ -89,15 +73,3 @@ def keep_column(words, quarter, threshold, scale, size, out, start, column):
     for n in range(size):
         bits = (words[which, np.uint64(n)] >> shift) & U32(0xFFFF)
         out[np.uint64(start) + np.uint64(n), np.uint64(column)] = scale if bits >= threshold else zero
-
-
-@compiled()
-def fill_keep_at(key0, key1, rows, columns, threshold, scale, out):
-    """out[e] = scale where the noise of element (rows[e], 0, columns[e]) reaches the threshold, else 0."""
-    for entry in range(rows.size):
-        column = columns[entry]
-        own0, own1 = threefry(key0, key1, U32(rows[entry]), U32(0))
-        first, second = threefry(own0, own1, U32(column // 4), U32(0))
-        word = first if column % 4 < 2 else second
-        bits = (word >> U32(16 * (column % 2))) & U32(0xFFFF)
-        out[entry] = scale if bits >= threshold else np.float32(0)
