@@ -30,6 +30,9 @@ def train(
     out: Path | None = typer.Option(None, "--out", help="Folder of the run; runs/ and the recipe's name if not given."),
     device: str = typer.Option("auto", "--device", help="cpu, cuda, or auto: a GPU where there is one."),
     seed: int = typer.Option(0, "--seed", help="The first seed."),
+    max_seconds: float | None = typer.Option(
+        None, "--max-seconds", min=0.001, help="End each training after so many seconds, with the best epoch so far."
+    ),
     mlflow: bool = typer.Option(False, "--mlflow", help="Log to MLflow too, to where MLFLOW_TRACKING_URI says."),
     mlflow_experiment: str = typer.Option("gatas", "--mlflow-experiment", help="MLflow's experiment to log to."),
     report: bool = typer.Option(True, "--report/--no-report", help="Write report.html, a page about the run, into its folder."),
@@ -45,6 +48,7 @@ def train(
     with quick_imports():
         from gatas.inference.fitting import fit_many
         from gatas.scale.processes import together  # torch: seconds that other commands need not wait
+        from gatas.training.limit import Limit
         from gatas.training.mlflow import MlflowTracker
 
     with together(device, timeout) as group:
@@ -54,6 +58,7 @@ def train(
         if mlflow and group.first:
             tracking = MlflowTracker(config, numbers, experiment=mlflow_experiment, name=folder.name)
         given: Any = {"data_dir": data_dir, "folder": folder, "device": device, "progress": True, "group": group}
+        given["limit"] = Limit(seconds=max_seconds)
         try:
             with tracking as tracker, said_on_stderr(device) if group.first else nullcontext():
                 runs = fit_many(config, numbers, report=tracker, **given)
@@ -108,6 +113,8 @@ def print_runs(runs: "Runs[Run]", folder: Path) -> None:
         stdout.print(f"Depth q: {readable_depth(depth)}", soft_wrap=True)
         plots.append("depth.png")
     stdout.print(f"Best epoch: {epochs}", soft_wrap=True)
+    if any("cut" in run.metrics for run in runs):
+        stdout.print("Ended by --max-seconds while it might still have improved.", soft_wrap=True)
     where = folder if len(runs) == 1 else folder / "seed-*"
     named = ", ".join(str(where / plot) for plot in plots)
     stdout.print(f"Model, metrics and history: {folder}\nPlots: {named}", soft_wrap=True)

@@ -13,6 +13,7 @@ from gatas.tasks.config import checked
 from gatas.tasks.recommended import recommended
 from gatas.training.config import Config, TrainingConfig, training_defaults
 from gatas.training.group import ALONE, Group
+from gatas.training.limit import Limit
 from gatas.training.loop import check_fits, fit_models, make_model
 from gatas.training.progress import Report
 from gatas.training.run import Runs
@@ -88,6 +89,7 @@ def fit_many(
     device: str = "auto",
     report: Report | None = None,
     progress: bool = False,
+    limit: Limit | None = None,
     group: Group = ALONE,
 ) -> Runs[Run]:
     """Train one model per seed, all in one program.
@@ -105,6 +107,7 @@ def fit_many(
         device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
         report: Called with the numbers of each epoch.
         progress: Show progress on standard error.
+        limit: Where trainings end that would still go on, such as `Limit(seconds=600)`; their metrics then have `cut`.
         group: Several processes that train together.
     """
     if not seeds or len(set(seeds)) < len(seeds):
@@ -114,5 +117,5 @@ def fit_many(
     config = config.for_data(dataset)
     first = make_model(dataset, config, seeds[0])
     others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
-    settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "group": group}
+    settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "limit": limit, "group": group}
     return Runs([Run.of(trained) for trained in fit_models([first, *others], dataset, config, seeds, **settings)])

@@ -16,7 +16,7 @@ from gatas.tasks.recommended import recommended
 
 __all__ = ["Config", "DataConfig", "NamedData", "TrainingConfig", "load_config", "parsed_setting", "training_defaults"]
 
-PAIR_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250, "l2": 0.001, "monitor": "metric"}
+PAIR_DEFAULTS: dict[str, Any] = {"epochs": 30, "patience": 10, "batch_size": 250, "monitor": "metric"}
 NODE_DEFAULTS: dict[str, Any] = {"batch_size": "auto"}
 LINK_DEFAULTS: dict[str, Any] = {
     "loss": "list", "hidden_folds": 10, "n3": 0.02, "ema_decay": 0.999, "epochs": 100, "patience": 10, "batch_size": "auto",

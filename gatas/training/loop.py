@@ -193,7 +193,7 @@ class Session:
         """Train epoch after epoch, until no model has improved for a while."""
         position = self.begin(checkpoints)
         upcoming: Batches | None = None
-        begun = perf_counter()
+        begun = perf_counter() - sum(entry["seconds"] for entry in self.history)  # those before a stop count too
         for epoch in range(position.epoch, self.config.epochs):
             taken = (perf_counter() - begun) / len(self.seeds)
             self.cut = self.group.broadcast(self.limit.reached(epoch, taken)) if epoch else ""

@@ -41,6 +41,20 @@ def test_the_same_command_again_finds_it_finished(gatas, tmp_path):
     assert code == 0 and json.loads(out) == json.loads(first[1]) and "finished before" in err
 
 
+def test_seconds_that_are_over_end_a_training_and_without_them_it_goes_on(gatas, tmp_path):
+    limited = ("train", "digits", *SET, "--set", "training.epochs=4", "--out", tmp_path / "run", "--no-report")
+    code, out, _ = gatas(*limited, "--max-seconds", 0.001)
+    assert code == 0 and "Ended by --max-seconds" in out
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["epochs"] == 1 and metrics["cut"] == "0.001 s"
+    code, _, _ = gatas(*limited, "--max-seconds", 0.001)
+    assert code == 0 and json.loads((tmp_path / "run" / "metrics.json").read_text()) == metrics
+    code, out, _ = gatas(*limited)
+    assert code == 0 and "Ended by" not in out
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["epochs"] == 4 and "cut" not in metrics
+
+
 def test_several_seeds_give_a_mean_and_a_spread(gatas, tmp_path):
     code, out, _ = gatas("train", "digits", *SET, "--seeds", 2, "--seed", 5, "--out", tmp_path / "run")
     assert code == 0 and "mean ± standard deviation of 2 seeds" in out
