@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from benchmarks.report import Report
 
-EXTRAS = ("serve", "ingest", "experiments", "pykeen", "ray", "mlflow")
+EXTRAS = ("pyg", "tune", "serve", "ingest", "experiments", "pykeen", "ray", "mlflow")
 SHOWN = 8
 """The largest distributions, which the first table has a row for."""
 
