@@ -38,7 +38,9 @@ def run_python(page: str) -> int:
 
 def run_commands(page: str, monkeypatch) -> list[str]:
     """Run the commands of a page in order, but for the server; return what is asked of `gatas`."""
-    lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("gatas ")]
+    lines = [
+        line for block in blocks(page, "sh") for line in block.replace("\\\n", "").splitlines() if line.startswith("gatas ")
+    ]
     for line in lines:
         words = shlex.split(line, comments=True)
         if words[1] == "serve":
