@@ -1,4 +1,4 @@
-"""What do the trainings give that the README begins with?
+"""What do the trainings of the embedded data and of the example give?
 
     python -m benchmarks.first_runs
 
@@ -47,7 +47,9 @@ def trained(name: str, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    report = Report("first-runs", "What do the trainings give that the README begins with?", ("torch", "numba", "numpy"))
+    report = Report(
+        "first-runs", "What do the trainings of the embedded data and of the example give?", ("torch", "numba", "numpy")
+    )
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for name, metric in RUNS.items():
