@@ -11,16 +11,16 @@ import json
 import os
 import platform
 import shlex
-import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from steps import Steps
 
 HERE = Path(__file__).parent
-GATAS = (sys.executable, "-m", "gatas")
 SECTION_EPOCHS, LINK_EPOCHS, PEER_SECONDS = 6, 2, 120
 LINK_SETTINGS = (
     "--set",
@@ -31,37 +31,9 @@ LINK_SETTINGS = (
     "model.max_degree=256",
 )
 LINK_TYPES = ("--set", "data.link_types=[depends, recommends, suggests]")
+PEERS = {"sections": ("label-propagation", "gcn"), "links": ("popularity", "adamic-adar", "complex")}
 EXPLAINED = "package:vim-gtk3"
 LINK = ("package:vim-gtk3", "suggests", "package:vim-doc")
-
-
-class Steps:
-    """Runs commands one after another, and keeps what each took."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / "steps.json"
-        self.done: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
-
-    def run(self, name: str, *command: str | Path) -> str:
-        """Run a command; return what it printed, now or before."""
-        shown = shlex.join(("gatas" if one == "gatas" else str(one)) for one in command)
-        if name in self.done and self.done[name]["command"] == shown:
-            return str(self.done[name]["printed"])
-        print(f"\n$ {shown}", flush=True)
-        words = [*GATAS, *map(str, command[1:])] if command[0] == "gatas" else list(map(str, command))
-        start = time.perf_counter()
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        printed = process.stdout.read()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        print(printed, end="", flush=True)
-        if process.returncode:
-            raise SystemExit(f"error: {name} failed with exit code {process.returncode}; the same command goes on from here.")
-        taken = {"seconds": round(time.perf_counter() - start, 1), "peak_bytes": used.ru_maxrss * 1024}
-        self.done[name] = {"command": shown, **taken, "printed": printed}
-        self.path.write_text(json.dumps(self.done, indent=1), encoding="utf-8")
-        return printed
 
 
 def sections(steps: Steps, folder: Path) -> dict[str, Any]:
@@ -103,7 +75,22 @@ def links(steps: Steps, folder: Path) -> dict[str, Any]:
     measured = json.loads(steps.run("rank links", "gatas", "evaluate", run, "--protocol", "ranking", "--json"))
     steps.run("explain link", "gatas", "explain", run, "--link", *LINK, "--out", folder / "pictures")
     kept = {key: value for key, value in measured["test"].items() if isinstance(value, int | float)}
-    return {"test": kept, "test_by_type": measured["test"].get("by_type", {})}
+    valid = {"mrr": json.loads((run / "metrics.json").read_text())["valid"]["ranking"]["mrr"]}
+    return {"valid": valid, "test": kept, "test_by_type": measured["test"].get("by_type", {})}
+
+
+def peers(steps: Steps, folder: Path) -> dict[str, Any]:
+    """Measure other models on the same splits, one seed of each, for so many seconds at most."""
+    found: dict[str, Any] = {}
+    for data, models in PEERS.items():
+        chosen = ("--models", ",".join(models), "--seeds", "1", "--max-seconds", str(PEER_SECONDS), "--out", folder)
+        steps.run(f"peers of {data}", "gatas", "compare", "--data", folder / f"{data}.yaml", *chosen)
+        for model in models:
+            (run,) = json.loads((folder / "peers" / f"{data}-{model}.json").read_text())["runs"]
+            test = run["test"].get("ranking", run["test"])
+            kept = {key: value for key, value in test.items() if isinstance(value, int | float)}
+            found.setdefault(data, {})[model] = {"test": kept, "cut": run.get("cut", "")}
+    return found
 
 
 def main() -> int:
@@ -117,19 +104,18 @@ def main() -> int:
     steps.run("build", sys.executable, HERE / "build.py", given.folder)
     found = {"sections": sections(steps, given.folder), "links": links(steps, given.folder)}
     if given.peers:
-        for data, models in (("sections", "label-propagation,gcn"), ("links", "popularity,adamic-adar")):
-            chosen = ("--models", models, "--seeds", "1", "--max-seconds", str(PEER_SECONDS), "--out", given.folder / "peers")
-            steps.run(f"peers of {data}", "gatas", "compare", "--data", given.folder / f"{data}.yaml", *chosen)
+        found["peers"] = peers(steps, given.folder)
     graph = json.loads((given.folder / "summary.json").read_text())
     costs = {name: {key: step[key] for key in ("seconds", "peak_bytes")} for name, step in steps.done.items()}
     content = {
-        "command": "python examples/packages/showcase.py", "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
-        "python": platform.python_version(), "graph": graph, **found, "steps": costs,
+        "command": shlex.join(["python", *sys.argv]), "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
+        "load_average_at_the_end": os.getloadavg()[2], "python": platform.python_version(), "torch": version("torch"),
+        "seed": 0, "graph": graph, **found, "steps": costs,
     }  # fmt: skip
     results = given.results or given.folder / "results.json"
     results.parent.mkdir(parents=True, exist_ok=True)
     results.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({key: content[key] for key in ("sections", "links", "steps")}, indent=1))
+    print(json.dumps({key: content[key] for key in (*found, "steps")}, indent=1))
     return 0
 
 
