@@ -2,13 +2,14 @@
 # make bench  the benchmarks, reports beside     make quick   the tests of one minute
 # make faults  kills, full disks and damage, many times; a table of what was survived
 # make showcase-packages  Debian's packages: tables by apt, trainings, rankings, pictures (docs/showcase-packages.md)
+# make package  the wheel and the source distribution, in dist/
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
 BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo showcase-packages test long quick check bench faults page format clean
+.PHONY: demo showcase-packages test long quick check bench faults package page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -56,6 +57,15 @@ bench: $(READY)
 
 faults: $(READY)
 	$(BIN)/python -m tests.faults --rounds 10
+
+# With PACKAGING=python, by an interpreter that has build, instead of the project's environment. twine checks what PyPI will show.
+PACKAGING ?= $(BIN)/python
+package: $(if $(filter $(BIN)/python,$(PACKAGING)),$(READY))
+	rm -rf dist build
+	$(PACKAGING) -m build --quiet
+	@if $(PACKAGING) -c 'import twine' 2> /dev/null; then $(PACKAGING) -m twine check --strict dist/*; \
+	  else echo "Not checked by twine, which is not installed: $(PACKAGING) -m pip install twine"; fi
+	@ls -l dist
 
 page:
 	cd web && npm ci && npm run check && npm run build

@@ -6,7 +6,7 @@ Names are loaded when first used, so that `import gatas` costs nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # the one place: the package, the command, the server and run folders take it from here
 
 if TYPE_CHECKING:
     from gatas.datasets import (

@@ -9,7 +9,8 @@ GatasError              everything the user can cause; the command line shows it
 ├── ConfigError         settings that are unknown or out of range
 ├── TrainingError       training that cannot start, go on or be resumed
 │   └── LostError       a process that trained together with this one is gone, or hangs
-└── JobError            a job in parts that cannot be done, or parts of it that failed
+├── JobError            a job in parts that cannot be done, or parts of it that failed
+└── MissingExtraError   a package that is needed here comes with an extra, which is not installed; an ImportError too
 
 GatasWarning            accepted, but counted and said
 """
@@ -53,6 +54,13 @@ class LostError(TrainingError):
 
 class JobError(GatasError):
     """A job in parts that cannot be done, or parts of it that failed."""
+
+
+class MissingExtraError(GatasError, ImportError):
+    """A package that is needed here comes with an extra of gatas, which is not installed."""
+
+    def __init__(self, needs: str, extra: str) -> None:
+        super().__init__(f"{needs}: pip install 'gatas[{extra}]'")
 
 
 class GatasWarning(UserWarning):

@@ -12,12 +12,14 @@ ROOT = Path(gatas.__file__).parent
 LAYERS = ("errors", "progress", "files", "ops", "graph", "datasets", "transitions", "sampling", "nn", "tasks", "training",
           "inference", "tuning", "experiments", "serving", "scale", "cli", "__main__")  # fmt: skip
 BESIDE = {"tuning", "experiments", "serving", "scale"}  # one storey: none of them sees another
+TYPED_BY_PYG = ("gatas.graph.pyg", "gatas.datasets.pyg")  # for type checkers alone
 ALLOWED = {
     "numba": ("gatas.ops", "gatas.transitions.kernels"),
     "triton": ("gatas.ops",),
     "ray": ("gatas.scale",),
     "torch.distributed": ("gatas.scale",),
     "optuna": ("gatas.tuning",),
+    "torch_geometric": ("gatas.experiments", *TYPED_BY_PYG),
     "rich": ("gatas.cli", "gatas.training.progress", "gatas.tuning.display"),  # fit shows how it gets on, wherever it is called
 }
 

@@ -11,7 +11,7 @@ import typer
 from gatas.cli.output import stdout
 from gatas.cli.runs import DeviceOption, RunArgument
 from gatas.cli.verify import VerifyOption, verified
-from gatas.errors import GatasError
+from gatas.errors import MissingExtraError
 
 
 def serve(
@@ -71,4 +71,4 @@ def _check_extra() -> None:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise GatasError("serving needs packages that are not installed: pip install 'gatas[serve]'") from None
+        raise MissingExtraError("serving needs packages that are not installed", "serve") from None

@@ -12,7 +12,7 @@ from gatas.datasets import digits, kinship, multiplex, planetoid, ppi
 from gatas.datasets.config import DataConfig, StoreData, TableData
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.own import open_stored, read_tables
-from gatas.errors import DatasetError
+from gatas.errors import DatasetError, MissingExtraError
 
 Reader = Callable[[str, Path], Dataset]
 
@@ -116,6 +116,8 @@ def _downloaded(name: str, source: Source, roots: dict[str, Path]) -> tuple[Layo
     cache, folder = roots["the cache"], source.layouts[0].folder
     try:
         source.download(name, cache)
+    except MissingExtraError as error:
+        raise MissingExtraError(f"{name} was not found in {tried}, and is downloaded by PyTorch Geometric", "pyg") from error
     except Exception as error:  # PyG passes on whatever its transports raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DatasetError(

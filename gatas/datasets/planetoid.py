@@ -24,12 +24,12 @@ CLASSES = {
 
 def read(name: str, folder: Path) -> Dataset:
     """Read the raw files; nothing is written beside them."""
-    from torch_geometric.io import read_planetoid_data
-
     from gatas.datasets.pyg import dataset_from_pyg
+    from gatas.graph.pyg import import_pyg
 
+    pyg = import_pyg("io")
     try:
-        data = read_planetoid_data(str(folder), name)
+        data = pyg.read_planetoid_data(str(folder), name)
     except (OSError, EOFError, ValueError, IndexError, pickle.UnpicklingError) as error:
         raise DatasetError(f"{folder} does not hold the files ind.{name}.* as published: {error}. Restore them.") from error
     return dataset_from_pyg(data, direction="undirected", class_names=CLASSES[name], name=name)
@@ -37,6 +37,6 @@ def read(name: str, folder: Path) -> Dataset:
 
 def download(name: str, cache: Path) -> None:
     """Download the files through PyG's own loader."""
-    from torch_geometric.datasets import Planetoid
+    from gatas.graph.pyg import import_pyg
 
-    Planetoid(str(cache / name), FOLDERS[name])
+    import_pyg("datasets").Planetoid(str(cache / name), FOLDERS[name])

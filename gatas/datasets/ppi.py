@@ -43,15 +43,16 @@ def read_arrays(name: str, folder: Path) -> Dataset:
 def read_released(name: str, folder: Path) -> Dataset:
     """Read the files of `ppi.zip` by PyG. It writes what it made of them: not beside them, unless it did so before."""
     import torch
-    from torch_geometric.datasets import PPI
 
     from gatas.datasets.pyg import MASKS, dataset_from_pyg
+    from gatas.graph.pyg import import_pyg
 
+    pyg = import_pyg("datasets")
     with TemporaryDirectory() as scratch:
         (Path(scratch) / "raw").symlink_to((folder / "raw").absolute())
         root = folder if (folder / "processed").is_dir() else scratch
         try:
-            parts = [list(PPI(str(root), split=split)) for split in ("train", "val", "test")]
+            parts = [list(pyg.PPI(str(root), split=split)) for split in ("train", "val", "test")]
         except (OSError, ValueError, KeyError, IndexError, RuntimeError) as error:
             raise DatasetError(f"{folder} does not hold the files of ppi.zip: {error}. Restore them.") from error
     for attribute, part in zip(MASKS.values(), parts, strict=True):
@@ -62,9 +63,9 @@ def read_released(name: str, folder: Path) -> Dataset:
 
 def download(name: str, cache: Path) -> None:
     """Download the files through PyG's own loader."""
-    from torch_geometric.datasets import PPI
+    from gatas.graph.pyg import import_pyg
 
-    PPI(str(cache / name))
+    import_pyg("datasets").PPI(str(cache / name))
 
 
 def _standardised(features: NDArray[Any], training: NDArray[np.bool_]) -> Floats:

@@ -2,13 +2,12 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from torch_geometric.data import Data, HeteroData
 
 from gatas.datasets.config import NODE_REGRESSION, ConfigTask, Direction, Ratios
 from gatas.datasets.dataset import Dataset
@@ -21,7 +20,10 @@ from gatas.datasets.targets import UNLABELLED, LinkTargets, NodeTargets, check_l
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints, as_features
-from gatas.graph.pyg import dense, from_pyg, joined, node_counts, num_nodes_of, parts_of
+from gatas.graph.pyg import dense, from_pyg, import_pyg, is_hetero, joined, node_counts, num_nodes_of, parts_of
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data, HeteroData
 
 MASKS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 
@@ -41,11 +43,11 @@ def dataset_from_pyg(
     shares = ratios if isinstance(ratios, Ratios) else Ratios(**(ratios or {}))
     if task == "link prediction":
         parts = link_parts(data)
-        nodes = node_table_of(parts[0] if isinstance(parts[0], HeteroData) else parts[:1])
+        nodes = node_table_of(parts[0] if is_hetero(parts[0]) else parts[:1])
         return links_from_pyg(parts, nodes, direction=direction, link_types=link_types, ratios=shares, name=name, seed=seed)
     if link_types is not None:
         raise GraphError("link_types was given, which is for link prediction. Set task, or leave it out.")
-    given = data if isinstance(data, HeteroData) else parts_of(data)
+    given = data if is_hetero(data) else parts_of(data)
     graph = _directed(given, direction)
     if task == NODE_REGRESSION:
         numbers = Labels(*_numbers(given, name), tuple(class_names))
@@ -55,14 +57,14 @@ def dataset_from_pyg(
             numbers.targets(task, _masks(given) or split_nodes(numbers, shares, seed)),
             node_table_of(given),
         )
-    labels = _hetero_labels(given) if isinstance(given, HeteroData) else _labels(given)
+    labels = _hetero_labels(given) if is_hetero(given) else _labels(given)
     if labels is None:
         raise GraphError(f"{name}: the data has no y, so no class can be learned. Set y, or task='link prediction'.")
     splits = _masks(given) or _drawn_splits(labels, shares, seed)
     return Dataset(name, graph, NodeTargets(labels, tuple(class_names), splits), node_table_of(given))
 
 
-def to_pyg(data: Graph | Dataset) -> Data | HeteroData:
+def to_pyg(data: Graph | Dataset) -> "Data | HeteroData":
     """Return `HeteroData` for a data set with node types, `Data` otherwise (edge_type, edge_weight, batch where there are any).
 
     A data set's features, labels and splits become x, y and masks; its links become edge_label_index and edge_label of
@@ -73,7 +75,7 @@ def to_pyg(data: Graph | Dataset) -> Data | HeteroData:
     nodes = None if isinstance(data, Graph) else data.nodes
     if nodes is not None and nodes.node_type is not None:
         return _to_hetero(data)  # type: ignore[arg-type]
-    result = Data(edge_index=_edge_index(graph.source, graph.neighbour), num_nodes=graph.num_nodes)
+    result = import_pyg("data").Data(edge_index=_edge_index(graph.source, graph.neighbour), num_nodes=graph.num_nodes)
     if graph.num_edge_types > 1:
         result.edge_type = torch.from_numpy(graph.edge_type.astype(np.int64))
     if graph.weight is not None:
@@ -86,9 +88,9 @@ def to_pyg(data: Graph | Dataset) -> Data | HeteroData:
     return result
 
 
-def node_table_of(data: HeteroData | list[Data]) -> NodeTable:
+def node_table_of(data: "HeteroData | list[Data]") -> NodeTable:
     """Return features, node types and graph ids of PyG's nodes."""
-    if isinstance(data, HeteroData):
+    if is_hetero(data):
         counts = node_counts(data)
         types = np.repeat(np.arange(len(counts)), list(counts.values())).astype(np.int16)
         return NodeTable(sum(counts.values()), _hetero_features(data, counts), types, tuple(counts))
@@ -96,7 +98,7 @@ def node_table_of(data: HeteroData | list[Data]) -> NodeTable:
     return NodeTable(sum(sizes), _as_columns(joined(data, "x")), graph_id=_graph_ids(data))
 
 
-def _graph_ids(parts: list[Data]) -> NDArray[Any] | None:
+def _graph_ids(parts: "list[Data]") -> NDArray[Any] | None:
     sizes = [num_nodes_of(part) for part in parts]
     return np.repeat(np.arange(len(parts)), sizes) if len(parts) > 1 else joined(parts, "batch")
 
@@ -108,7 +110,7 @@ def _directed(data: Any, direction: Direction) -> Graph:
     return from_pyg(data, inverse=chosen == "inverse", undirected=chosen == "undirected")
 
 
-def _labels(parts: list[Data]) -> NDArray[Any] | None:
+def _labels(parts: "list[Data]") -> NDArray[Any] | None:
     num_nodes, graph_id = sum(num_nodes_of(part) for part in parts), _graph_ids(parts)
     labels = _node_labels(joined(parts, "y"), num_nodes, 1 if graph_id is None else len(np.unique(graph_id)))
     if labels is not None and len(labels) != num_nodes:
@@ -126,9 +128,9 @@ def _node_labels(labels: NDArray[Any] | None, num_nodes: int, num_graphs: int) -
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
-def _numbers(given: HeteroData | list[Data], name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _numbers(given: "HeteroData | list[Data]", name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return (N, T) numbers of all nodes, NaN for types of nodes without any, and which nodes have one."""
-    if isinstance(given, HeteroData):
+    if is_hetero(given):
         counts = node_counts(given)
         own = {kind: _node_labels(dense(given[kind].y), count, 1) for kind, count in counts.items() if "y" in given[kind]}
         widths = {1 if rows is None or rows.ndim == 1 else rows.shape[1] for rows in own.values()}
@@ -145,7 +147,7 @@ def _numbers(given: HeteroData | list[Data], name: str) -> tuple[NDArray[np.floa
     return values, np.asarray(~np.isnan(values).all(1))
 
 
-def _hetero_labels(data: HeteroData) -> NDArray[Any] | None:
+def _hetero_labels(data: "HeteroData") -> NDArray[Any] | None:
     """Return labels of all node types; a type without any is unlabelled, or has none of the labels."""
     counts = node_counts(data)
     own = {kind: _node_labels(dense(data[kind].y), count, 1) for kind, count in counts.items() if "y" in data[kind]}
@@ -170,7 +172,7 @@ def _hetero_labels(data: HeteroData) -> NDArray[Any] | None:
     return np.concatenate(parts)
 
 
-def _hetero_features(data: HeteroData, counts: dict[str, int]) -> Features | None:
+def _hetero_features(data: "HeteroData", counts: dict[str, int]) -> Features | None:
     """Join features of all types: stacked if widths agree, in columns of their own if not; zeros where there are none."""
     blocks = {kind: _feature_block(data, kind, count) for kind, count in counts.items()}
     widths = {block.shape[1] for block in blocks.values() if block is not None}
@@ -183,7 +185,7 @@ def _hetero_features(data: HeteroData, counts: dict[str, int]) -> Features | Non
     return sparse.csr_array(sparse.block_diag([sparse.csr_array(part) for part in parts], format="csr"))
 
 
-def _feature_block(data: HeteroData, kind: str, count: int) -> NDArray[np.float32] | None:
+def _feature_block(data: "HeteroData", kind: str, count: int) -> NDArray[np.float32] | None:
     if "x" not in data[kind]:
         return None
     return as_features(_as_columns(dense(data[kind].x)), count, lambda row: f"node {kind}/{row}")
@@ -194,8 +196,8 @@ def _as_columns(features: NDArray[Any] | None) -> NDArray[Any] | None:
     return features[:, None] if features is not None and features.ndim == 1 else features
 
 
-def _masks(data: HeteroData | list[Data]) -> dict[str, Ints]:
-    if not isinstance(data, HeteroData):
+def _masks(data: "HeteroData | list[Data]") -> dict[str, Ints]:
+    if not is_hetero(data):
         num_nodes = sum(num_nodes_of(part) for part in data)
         masks = {split: joined(data, attribute) for split, attribute in MASKS.items()}
         return {split: _nodes_in(mask, MASKS[split], num_nodes) for split, mask in masks.items() if mask is not None}
@@ -228,9 +230,9 @@ def _drawn_splits(labels: NDArray[Any], ratios: Ratios, seed: int) -> dict[str, 
     return split_nodes(Labels(checked, known, ()), ratios, seed)
 
 
-def _to_hetero(dataset: Dataset) -> HeteroData:
+def _to_hetero(dataset: Dataset) -> "HeteroData":
     """Return nodes by type, edges by type and by the types of their ends."""
-    graph, nodes, data = dataset.graph, dataset.nodes, HeteroData()
+    graph, nodes, data = dataset.graph, dataset.nodes, import_pyg("data").HeteroData()
     assert nodes.node_type is not None
     local = np.empty(graph.num_nodes, np.int64)
     for number, kind in enumerate(nodes.node_type_names):
@@ -278,7 +280,7 @@ def _fill_links(store: Any, dataset: Dataset) -> None:
         store[f"{_before(name)}edge_label_type"] = torch.from_numpy(numbers[pairs.edge_type])
 
 
-def _fill_hetero_links(data: HeteroData, dataset: Dataset, local: Ints) -> None:
+def _fill_hetero_links(data: "HeteroData", dataset: Dataset, local: Ints) -> None:
     """Put links beside the edges of their type; a type of link that the graph does not have gets no edges."""
     if not isinstance(dataset.targets, LinkTargets):
         return

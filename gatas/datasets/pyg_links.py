@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch_geometric.data import Data, HeteroData
 
 from gatas.datasets.config import Direction, Ratios
 from gatas.datasets.dataset import Dataset
@@ -16,7 +15,10 @@ from gatas.datasets.targets import SPLITS, LinkTargets
 from gatas.errors import GraphError
 from gatas.graph import NO_INVERSE, Graph
 from gatas.graph.inputs import Ints, as_array
-from gatas.graph.pyg import edge_ends, from_pyg, node_counts, num_nodes_of
+from gatas.graph.pyg import edge_ends, from_pyg, is_data, is_hetero, node_counts, num_nodes_of
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 PygData = Any
 """`Data` or `HeteroData`."""
@@ -25,15 +27,15 @@ PygData = Any
 def link_parts(data: PygData | Sequence[PygData]) -> list[PygData]:
     """Return one graph, or the training, validation and test data of `RandomLinkSplit`, as a list."""
     parts = list(data) if isinstance(data, list | tuple) else [data]
-    if len(parts) not in (1, 2, 3) or not all(isinstance(part, Data | HeteroData) for part in parts):
+    if len(parts) not in (1, 2, 3) or not all(is_data(part) or is_hetero(part) for part in parts):
         raise GraphError("for links, expected Data or HeteroData, or training, validation and test data of RandomLinkSplit.")
-    counts = [node_counts(part) if isinstance(part, HeteroData) else {"": num_nodes_of(part)} for part in parts]
+    counts = [node_counts(part) if is_hetero(part) else {"": num_nodes_of(part)} for part in parts]
     if any(one != counts[0] for one in counts):
         raise GraphError(
             "training, validation and test data have different nodes; expected those that RandomLinkSplit returns."
         )
     for split, part in zip(SPLITS[1:], parts[1:], strict=False):
-        stores = part.edge_stores if isinstance(part, HeteroData) else [part]
+        stores = part.edge_stores if is_hetero(part) else [part]
         if not any("edge_label_index" in store for store in stores):
             raise GraphError(
                 f"the {split} data has no edge_label_index, so it asks for no links. Split one graph with RandomLinkSplit, or "
@@ -166,7 +168,7 @@ def _mirrored(graph: Graph, source: NDArray[np.int32], one: Ints, other: Ints) -
 
 def labelled_types(data: PygData) -> list[str]:
     """Return the edge types that have an edge_label_index."""
-    if isinstance(data, Data):
+    if is_data(data):
         return []
     return ["__".join(triple) for triple in data.edge_types if "edge_label_index" in data[triple]]
 
@@ -174,7 +176,7 @@ def labelled_types(data: PygData) -> list[str]:
 def _pairs(data: PygData, graph: Graph, asked: tuple[str, ...]) -> Given | None:
     """Return the pairs of edge_label_index with their labels; None where there are none."""
     found: list[tuple[IndexedPairs, NDArray[np.int8]]] = []
-    if isinstance(data, Data):
+    if is_data(data):
         if "edge_label_index" in data:
             found.append(_pairs_of(data, _pair_types(data, graph, asked), (0, 0), (graph.num_nodes,) * 2, graph.num_nodes))
     else:
@@ -204,7 +206,7 @@ def _pairs_of(
     return IndexedPairs(source + shifts[0], kinds, target + shifts[1], num_nodes), (label > 0).astype(np.int8)
 
 
-def _pair_types(data: Data, graph: Graph, asked: tuple[str, ...]) -> Any:
+def _pair_types(data: "Data", graph: Graph, asked: tuple[str, ...]) -> Any:
     """Return the type of each pair: of one type if the data has one, or else by edge_label_type, numbered as edge_type is."""
     count = data.edge_label_index.shape[1]
     if "edge_label_type" not in data:

@@ -2,14 +2,14 @@
 
 from importlib.util import find_spec
 
-from gatas.errors import GatasError
+from gatas.errors import MissingExtraError
 
-PACKAGES = {"jinja2": "Jinja2", "markdown_it": "markdown-it-py"}
-"""What the extra has and the core does without, by the name it is imported by."""
+PACKAGES = {"jinja2": "Jinja2", "markdown_it": "markdown-it-py", "torch_geometric": "torch-geometric"}
+"""What the extra has, by the name it is imported by. The core does without, though torch and Rich bring the first two."""
 
 
 def check_extra(command: str) -> None:
     """Refuse a command that needs the extra where it is not installed."""
     missing = [name for module, name in PACKAGES.items() if find_spec(module) is None]
     if missing:
-        raise GatasError(f"gatas {command} needs {' and '.join(missing)}: pip install 'gatas[experiments]'")
+        raise MissingExtraError(f"gatas {command} needs {' and '.join(missing)}", "experiments")

@@ -2,20 +2,23 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data, HeteroData
 
-from gatas.errors import GatasWarning, GraphError
+from gatas.errors import GatasWarning, GraphError, MissingExtraError
 from gatas.graph.graph import Graph
 from gatas.graph.ids import NodeIds
 from gatas.graph.inputs import Ints, as_array, as_indices
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data, HeteroData
 
-def from_pyg(data: Data | HeteroData | Sequence[Data], *, inverse: bool = False, undirected: bool = False) -> Graph:
+
+def from_pyg(data: "Data | HeteroData | Sequence[Data]", *, inverse: bool = False, undirected: bool = False) -> Graph:
     """Make a graph of `Data`, `HeteroData`, or several `Data` side by side.
 
     `Dataset.from_pyg` also takes features, labels, splits and links.
@@ -27,20 +30,41 @@ def from_pyg(data: Data | HeteroData | Sequence[Data], *, inverse: bool = False,
         inverse: Give every edge type an inverse type of its own.
         undirected: Add the reverse of every edge under the same type.
     """
-    if isinstance(data, HeteroData):
+    if is_hetero(data):
         return _from_hetero(data, inverse=inverse, undirected=undirected)
     return _from_data(parts_of(data), inverse=inverse, undirected=undirected)
 
 
-def parts_of(data: Any) -> list[Data]:
+def import_pyg(module: str) -> Any:
+    """Import a module of PyTorch Geometric, such as `data`; where it is not installed, say how to."""
+    try:
+        import_module("torch_geometric")
+    except ModuleNotFoundError as error:
+        if error.name != "torch_geometric":  # installed, but something that it needs is not
+            raise
+        raise MissingExtraError("this needs PyTorch Geometric, which is not installed", "pyg") from None
+    return import_module(f"torch_geometric.{module}")
+
+
+def is_data(data: Any) -> "TypeGuard[Data]":
+    """Whether it is PyG's `Data`."""
+    return isinstance(data, import_pyg("data").Data)
+
+
+def is_hetero(data: Any) -> "TypeGuard[HeteroData]":
+    """Whether it is PyG's `HeteroData`."""
+    return isinstance(data, import_pyg("data").HeteroData)
+
+
+def parts_of(data: Any) -> "list[Data]":
     """Return one or several `Data` as a list; anything else is refused."""
-    parts = [data] if isinstance(data, Data) else list(data) if isinstance(data, list | tuple) else []
-    if not parts or not all(isinstance(part, Data) for part in parts):
+    parts = [data] if is_data(data) else list(data) if isinstance(data, list | tuple) else []
+    if not parts or not all(map(is_data, parts)):
         raise GraphError(f"expected Data, HeteroData or a list of Data; a {type(data).__name__} came.")
     return parts
 
 
-def _from_data(parts: Sequence[Data], *, inverse: bool, undirected: bool) -> Graph:
+def _from_data(parts: "Sequence[Data]", *, inverse: bool, undirected: bool) -> Graph:
     sizes = [num_nodes_of(part) for part in parts]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     titles = [f"graph {number}, " if len(parts) > 1 else "" for number in range(len(parts))]
@@ -56,7 +80,7 @@ def _from_data(parts: Sequence[Data], *, inverse: bool, undirected: bool) -> Gra
     )
 
 
-def _from_hetero(data: HeteroData, *, inverse: bool, undirected: bool) -> Graph:
+def _from_hetero(data: "HeteroData", *, inverse: bool, undirected: bool) -> Graph:
     counts = node_counts(data)
     starts = dict(zip(counts, np.cumsum([0, *counts.values()]).tolist(), strict=False))
     sources, targets, kinds = [], [], []
@@ -81,7 +105,7 @@ def _from_hetero(data: HeteroData, *, inverse: bool, undirected: bool) -> Graph:
     )
 
 
-def node_counts(data: HeteroData) -> dict[str, int]:
+def node_counts(data: "HeteroData") -> dict[str, int]:
     """Return the number of nodes of each node type."""
     counts = {kind: _count(data, kind) for kind in data.node_types}
     if not counts:
@@ -89,7 +113,7 @@ def node_counts(data: HeteroData) -> dict[str, int]:
     return counts
 
 
-def _count(data: HeteroData, kind: str) -> int:
+def _count(data: "HeteroData", kind: str) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyG warns where it cannot tell; an error is raised below
         count = data[kind].num_nodes
@@ -98,7 +122,7 @@ def _count(data: HeteroData, kind: str) -> int:
     return int(count)
 
 
-def num_nodes_of(part: Data) -> int:
+def num_nodes_of(part: "Data") -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyG warns when it has to guess the number of nodes from the edges
         count = part.num_nodes

@@ -180,7 +180,8 @@ class Explanation:
         `edge_…`. `node_ids` has the id of each `node_index`, targets first, `path_names` the name of each `edge_type`.
         """
         import torch
-        from torch_geometric.explain import Explanation as PygExplanation
+
+        from gatas.graph.pyg import import_pyg
 
         ids = list(dict.fromkeys([end.target for end in self.ends] + [name for end in self.ends for name in end.neighbour]))
         place, names = {name: k for k, name in enumerate(ids)}, sorted({name for end in self.ends for name in end.path})
@@ -192,7 +193,7 @@ class Explanation:
 
         attention = column("attention")
         of_answer = {} if self.answer is None else {"edge_effect": column("effect"), "answer": self.answer.name}
-        return PygExplanation(
+        return import_pyg("explain").Explanation(
             num_nodes=len(ids),
             node_index=torch.arange(len(ids)),
             node_ids=dict(enumerate(ids)),  # a list would be cut with the edges, were it as long

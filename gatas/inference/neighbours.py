@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gatas.errors import GatasError, StoreError
+from gatas.errors import GatasError, MissingExtraError, StoreError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
 from gatas.inference.files import FINGERPRINT
@@ -128,5 +128,5 @@ def faiss_or_refuse() -> Any:
     try:
         import faiss
     except ImportError:
-        raise GatasError("nearest nodes are found with faiss, which is not installed: pip install 'gatas[serve]'") from None
+        raise MissingExtraError("nearest nodes are found with faiss, which is not installed", "serve") from None
     return faiss

@@ -10,10 +10,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.sampler import BaseSampler, SamplerOutput
-from torch_geometric.sampler.neighbor_sampler import edge_sample
 
+from gatas.graph.pyg import import_pyg
 from gatas.sampling.sampler import NeighbourSampler
+
+pyg = import_pyg("sampler")
+SamplerOutput: Any = pyg.SamplerOutput
+BaseSampler: Any = pyg.BaseSampler
 
 
 @dataclass
@@ -43,7 +46,7 @@ class TransitionSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> Any:
         """Sample for a `LinkLoader`, with PyG's own negative sampling."""
         num_nodes = self.sampler.transitions.setting.num_nodes
-        return edge_sample(index, self._sampled, num_nodes, disjoint=False, neg_sampling=neg_sampling)
+        return pyg.neighbor_sampler.edge_sample(index, self._sampled, num_nodes, disjoint=False, neg_sampling=neg_sampling)
 
     @torch.no_grad()
     def _sampled(self, targets: Tensor, _: Any = None) -> SampledPaths:

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-from gatas.errors import ConfigError, JobError
+from gatas.errors import ConfigError, JobError, MissingExtraError
 from gatas.ops.threads import available_threads
 
 OBJECT_STORE_BYTES = 100 << 20
@@ -27,7 +27,7 @@ class Ray(AbstractContextManager["Ray"]):
         try:
             self.ray: Any = import_module("ray")
         except ImportError:
-            raise ConfigError("the engine 'ray' needs Ray: pip install 'gatas[ray]'") from None
+            raise MissingExtraError("the engine 'ray' needs Ray", "ray") from None
         self.address = address
         self.num_workers, self.threads, self.gpus_per_worker = num_workers or 0, threads, gpus_per_worker
         self.running: dict[Future[Any], Any] = {}

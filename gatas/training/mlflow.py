@@ -5,7 +5,7 @@ from time import time
 from types import TracebackType
 from typing import Any
 
-from gatas.errors import GatasError
+from gatas.errors import MissingExtraError
 from gatas.training.config import Config
 from gatas.training.run import Runs
 
@@ -22,7 +22,7 @@ class MlflowTracker:
             import mlflow
             from mlflow import entities
         except ImportError:
-            raise GatasError("MLflow is not installed: pip install 'gatas[mlflow]'") from None
+            raise MissingExtraError("MLflow is not installed", "mlflow") from None
         self.client, self.entities = mlflow.MlflowClient(), entities
         found = self.client.get_experiment_by_name(experiment)
         self.experiment = self.client.create_experiment(experiment) if found is None else found.experiment_id

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gatas.training.checkpoint import write_whole
 from gatas.training.config import Config
 from gatas.training.progress import Entry
 from gatas.training.rates import OWN_SETTINGS
-from gatas.tuning.search import Search
 from gatas.tuning.trainer import Trainer
 from gatas.tuning.trial import Trial, as_csv, best_of
+
+if TYPE_CHECKING:
+    from gatas.tuning.search import Search
 
 FILES = {"best": "best.yaml", "table": "trials.csv", "history": "trials.png", "importance": "importance.png"}
 
@@ -31,7 +33,7 @@ class Watcher(Protocol):
 class SearchLoop:
     """Trials, a few at a time, until there are enough or time is over; what is known is written after each."""
 
-    search: Search
+    search: "Search"
     trainer: Trainer
     config: Config
     own: Mapping[str, Any]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -11,14 +12,13 @@ import numpy as np
 
 from gatas.datasets import Dataset, LinkTargets, NodeTargets, open_dataset
 from gatas.datasets.targets import UNLABELLED, NumberTargets
-from gatas.errors import ConfigError, TrainingError
+from gatas.errors import ConfigError, MissingExtraError, TrainingError
 from gatas.inference.fitting import fit_many
 from gatas.inference.run import Run
 from gatas.training.checkpoint import identity_of, write_whole
 from gatas.training.config import Config
 from gatas.training.loop import chosen_device
 from gatas.tuning.loop import FILES, SearchLoop, Watcher
-from gatas.tuning.search import Search, journal
 from gatas.tuning.space import Facts, Space, default_space
 from gatas.tuning.trainer import Trainer
 from gatas.tuning.trial import Trial, best_of
@@ -98,6 +98,10 @@ def tune(
     """
     if trials < 1 or (at_once is not None and at_once < 1) or (seconds is not None and not seconds > 0):
         raise ConfigError(f"trials is {trials}, seconds {seconds} and at_once {at_once}; expected more than 0 of each.")
+    if find_spec("optuna") is None:
+        raise MissingExtraError("tuning needs Optuna, which is not installed", "tune")
+    from gatas.tuning.search import Search, journal
+
     config, folder = config.below(Path.cwd()), None if folder is None else Path(folder)
     dataset = dataset or open_dataset(config.data, data_dir)
     config = config.for_data(dataset)

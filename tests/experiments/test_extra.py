@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ from tests.test_architecture import imported, modules
 CORE = ("gatas.experiments", "gatas.experiments.recipes", "gatas.experiments.extra")
 EXTRA = [name for name, _ in modules() if name.startswith("gatas.experiments") and name not in CORE]
 HERE = {**os.environ, "PYTHONPATH": str(Path(gatas.__file__).parents[1])}
-HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({['markdown_it', *EXTRA]}))\n"
-"""Makes imports fail, as where the extra is not installed. Jinja2 stays: PyG, which is part of the core, needs it itself."""
+HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({['torch_geometric', *EXTRA]}))\n"
+"""Makes imports fail, as where the extra is not installed. Jinja2 and markdown-it-py stay: torch and Rich need them."""
 
 
 def run(*words, folder):
@@ -30,13 +31,14 @@ def run(*words, folder):
 def test_what_needs_the_extra_says_so_in_one_line(words, tmp_path):
     done = run(*words, folder=tmp_path)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
-    assert f"gatas {words[0]} needs markdown-it-py: pip install 'gatas[experiments]'" in done.stderr
+    assert f"gatas {words[0]} needs torch-geometric: pip install 'gatas[experiments]'" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_all_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(extra, "find_spec", lambda name: None)
-    with pytest.raises(GatasError, match=r"gatas report needs Jinja2 and markdown-it-py: pip install 'gatas\[experiments\]'"):
+    names = "Jinja2 and markdown-it-py and torch-geometric"
+    with pytest.raises(GatasError, match=rf"gatas report needs {names}: pip install 'gatas\[experiments\]'"):
         extra.check_extra("report")
 
 
@@ -51,7 +53,14 @@ def test_recipes_are_listed_and_trained_without_the_extra(tmp_path):
 
 @pytest.mark.slow
 def test_every_module_of_the_core_is_imported_without_the_extra():
-    others = ("gatas.experiments", "gatas.serving", "gatas.scale.ray", "gatas.__main__")  # of other extras, or runs at once
+    others = (
+        "gatas.experiments",
+        "gatas.serving",
+        "gatas.scale.ray",
+        "gatas.sampling.pyg",
+        "gatas.tuning.search",
+        "gatas.__main__",
+    )
     names = [name for name, _ in modules() if not name.startswith(others) and "triton" not in name]
     code = f"{HIDDEN}import importlib\nfor name in {[*names, *CORE]}: importlib.import_module(name)"
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, env=HERE)
@@ -60,14 +69,12 @@ def test_every_module_of_the_core_is_imported_without_the_extra():
 def test_only_experiments_import_what_the_extra_has():
     for module, tree in modules():
         roots = {name.split(".")[0] for name in imported(tree)}
-        assert not roots & {*PACKAGES, "markupsafe"} or module.startswith("gatas.experiments."), module
+        assert not roots & {"jinja2", "markdown_it", "markupsafe"} or module.startswith("gatas.experiments."), module
     trees = dict(modules())
     assert not any(name.startswith("gatas.experiments") for name in imported(trees["gatas.experiments.recipes"]))
 
 
 def test_the_extra_is_what_the_project_file_says():
-    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    (listed,) = re.findall(r"^experiments = \[(.*?)\]", text, flags=re.MULTILINE)
-    assert {re.split("[><=]", name)[0].lower() for name in re.findall(r'"(.*?)"', listed)} == {
-        name.lower() for name in PACKAGES.values()
-    }
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    listed = [name for name in extras["experiments"] if name != "gatas[pyg]"] + extras["pyg"]
+    assert {re.split("[><=]", name)[0] for name in listed} == {name.lower() for name in PACKAGES.values()}

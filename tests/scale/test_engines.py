@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gatas.errors import ConfigError, JobError
+from gatas.errors import ConfigError, JobError, MissingExtraError
 from gatas.scale import JobProgress, open_engine
 from tests.scale.toys import expected, run, squares
 
@@ -121,7 +121,7 @@ def test_more_than_the_cluster_has_is_refused(ray):
 
 def test_without_ray_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(ConfigError, match=r"pip install 'gatas\[ray\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'gatas\[ray\]'"):
         open_engine("ray")
 
 

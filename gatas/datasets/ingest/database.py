@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gatas.errors import GraphError
+from gatas.errors import GraphError, MissingExtraError
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,7 +35,7 @@ def connected(memory: int, threads: int, spill: Path) -> Iterator["duckdb.DuckDB
     try:
         import duckdb
     except ImportError:
-        raise GraphError("gatas ingest needs DuckDB: pip install 'gatas[ingest]'.") from None
+        raise MissingExtraError("gatas ingest needs DuckDB", "ingest") from None
     settings: Any = {
         "memory_limit": f"{database_memory(memory)}B",
         "temp_directory": str(spill),

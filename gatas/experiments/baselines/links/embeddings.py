@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gatas.datasets import Dataset
-from gatas.errors import GatasError
+from gatas.errors import MissingExtraError
 from gatas.experiments.baselines.links.edges import type_names
 from gatas.experiments.baselines.links.embedding_settings import EmbeddingSettings, embedding_settings
 from gatas.experiments.baselines.links.scores import measured
@@ -37,7 +37,7 @@ PAIRS_AT_ONCE = 4_096
 def check_pykeen(name: str) -> None:
     """Refuse a model of PyKEEN where it is not installed."""
     if find_spec("pykeen") is None:
-        raise GatasError(f"{name} is PyKEEN's, which is not installed: pip install 'gatas[pykeen]'")
+        raise MissingExtraError(f"{name} is PyKEEN's, which is not installed", "pykeen")
 
 
 class ComplexDropout(nn.Module):
