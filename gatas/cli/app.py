@@ -64,6 +64,10 @@ COMMANDS = {
         "gatas.cli.predict:predict",
         "Say which classes or numbers nodes have; or, of a model of links, how likely given ones are, or which are likeliest.",
     ),
+    "export": (
+        "gatas.cli.export:export",
+        "Write a model as a program that answers for given neighbourhoods without gatas, by onnxruntime or by torch alone.",
+    ),
     "neighbours": (
         "gatas.cli.neighbours:neighbours",
         "Find the nodes whose representations are most alike, by the cosine between them.",

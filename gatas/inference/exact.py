@@ -124,11 +124,11 @@ class ExactEncoder:
         )
         rows = self._rows(nodes)
         weights = {**self.encoder_weights, **({} if rows.embeddings is None else {EMBEDDINGS: rows.embeddings})}
-        given = (place[: len(targets)], here, rows.features, self._labels(nodes))
+        given = (place[: len(targets)], here, rows.features, self.known_labels(nodes))
         representations: Tensor = torch.func.functional_call(self.model.encoder, weights, given)
         return representations
 
-    def _labels(self, nodes: Tensor) -> Tensor | None:
+    def known_labels(self, nodes: Tensor) -> Tensor | None:
         """Return known labels, where they are inputs; of new nodes none is known."""
         labels = self.model.labels
         if labels is None:

@@ -30,7 +30,9 @@ from gatas.transitions import Nearby, Transitions
 if TYPE_CHECKING:
     from gatas.inference.embedding_map import EmbeddingMap
     from gatas.inference.explanation import Explanation
+    from gatas.inference.export import ExportedModel
     from gatas.inference.link_explanation import LinkExplanation
+    from gatas.inference.program_formats import ProgramFormat
     from gatas.inference.strongest_paths import StrongPath
 
 MapMethod = Literal["auto", "t-sne", "umap"]
@@ -155,11 +157,15 @@ class Predictor(TrainedModel):
         self, sources: Any, edge_types: Any, targets: Any, *, progress: ProgressCallback = silent
     ) -> LinkPrediction:
         """Score links between nodes given by id; what was asked for is in the result beside the probabilities."""
+        return self.score_indices(*self._links_by_index(sources, edge_types, targets), progress)
+
+    def _links_by_index(self, sources: Any, edge_types: Any, targets: Any) -> tuple[Ints, Ints, Ints]:
+        """Sources, types and targets of links between nodes given by id."""
         self.check_predicts_links()
         source, target = indices_of(self.graph, sources), indices_of(self.graph, targets)
         if len(source) != len(target):
             raise GatasError(f"{len(source)} sources and {len(target)} targets were given. Give one of each per link.")
-        return self.score_indices(source, types_of(self.names, edge_types, len(source), "type of link"), target, progress)
+        return source, types_of(self.names, edge_types, len(source), "type of link"), target
 
     def score_indices(self, source: Ints, edge_type: Ints, target: Ints, progress: ProgressCallback = silent) -> LinkPrediction:
         """Score links between nodes given by index, of types given by number."""
@@ -355,3 +361,56 @@ class Predictor(TrainedModel):
 
         self.check_predicts_nodes()
         return write_predictions(self, Path(path), ids, draws, progress)
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        format: "ProgramFormat" = "onnx",
+        batch_size: int | None = None,
+        sample_size: int | None = None,
+        overwrite: bool = False,
+        name: str | None = None,
+    ) -> "ExportedModel":
+        """Write the model as a program that runs without gatas: it answers for neighbourhoods that are given as arrays.
+
+        Beside it are written what it takes and gives (`model.onnx.json`), and an example of the run's own nodes or links with
+        this predictor's answers (`model.onnx.npz`). Before that, the program's answers are compared with these.
+
+        Args:
+            path: The file: .onnx, or .pt2 for the format torch.
+            format: `"onnx"` (pip install 'gatas[onnx]'), or `"torch"` for a program of torch.export.
+            batch_size: Nodes or links that it takes at a time; 64, or fewer where neighbourhoods are large.
+            sample_size: Neighbours of each; as trained, or where all are looked at, those of the largest neighbourhood.
+            overwrite: Whether files that exist are replaced.
+            name: Of the run, for the description; the data's by default.
+
+        >>> gatas.load("runs/digits").export("digits.onnx")
+        """
+        from gatas.inference.export import export_model
+
+        sizes: Any = {"batch_size": batch_size, "sample_size": sample_size}
+        return export_model(self, Path(path), format, **sizes, overwrite=overwrite, name=name)
+
+    def program_inputs(
+        self, ids: Any, *, batch_size: int | None = None, sample_size: int | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Return what an exported program takes, of nodes given by id: their neighbourhoods as this predictor sees them.
+
+        Sizes are those of the export. Of fewer nodes than a batch has, the rest is empty: leave out what comes of it.
+
+        >>> session.run(["probabilities"], predictor.program_inputs([42]))[0][:1]
+        """
+        from gatas.inference.program_inputs import node_inputs, program_sizes
+
+        self.check_predicts_nodes()
+        return node_inputs(self, indices_of(self.graph, ids), program_sizes(self, batch_size, sample_size)).arrays
+
+    def link_program_inputs(
+        self, sources: Any, edge_types: Any, targets: Any, *, batch_size: int | None = None, sample_size: int | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Return what an exported program takes, of links between nodes given by id; one type for all, or one for each."""
+        from gatas.inference.program_inputs import link_inputs, program_sizes
+
+        source, kind, target = self._links_by_index(sources, edge_types, targets)
+        return link_inputs(self, source, kind, target, program_sizes(self, batch_size, sample_size)).arrays

@@ -174,6 +174,38 @@ class Encoder(nn.Module):
             batch = distinct_ones(targets, neighbourhood, share=self.path_attention != "mlp")
             self._check_paths(batch.paths)
         inputs = self.inputs(batch.nodes, features, noise)  # (V, R + F)   h, once per node
+        return self._encoded(inputs, batch, targets, neighbourhood, labels, noise)
+
+    def encode_rows(
+        self,
+        targets: Tensor,
+        neighbourhood: Neighbourhood,
+        nodes: Tensor | None = None,
+        features: Tensor | None = None,
+        labels: Tensor | None = None,
+    ) -> Tensor:
+        """(B, output_size) representations, in evaluation, of targets that are given with their neighbours as rows of a table.
+
+        `targets` and the neighbourhood's nodes are rows of `nodes`, (V,) indices, which learned embeddings need, of `features`,
+        (V, feature_size), and of known `labels`. V may be any number: a program that is exported asks for nothing but shapes.
+        """
+        given = next(table for table in (nodes, features) if table is not None)
+        noise, rows = self._noise(), torch.arange(given.shape[0], device=targets.device)
+        paths, path_of = self._listed_paths(neighbourhood.path.flatten())
+        batch = BatchParts(rows, targets, neighbourhood.node.flatten(), paths, path_of, None)
+        inputs = self.inputs(rows if nodes is None else nodes, features, noise, rows)  # (V, R + F)
+        return self._encoded(inputs, batch, targets, neighbourhood, labels, noise)
+
+    def _encoded(
+        self,
+        inputs: Tensor,
+        batch: "BatchParts",
+        targets: Tensor,
+        neighbourhood: Neighbourhood,
+        labels: Tensor | None,
+        noise: NoiseSource,
+    ) -> Tensor:
+        """(B, output_size) from (V, R + F) inputs of the batch's nodes."""
         if self.hide_own_embedding:
             inputs, batch = self._without_own_embeddings(inputs, batch)
         neighbours = self._represented(inputs, batch, noise)  # (U, F')   n
@@ -194,7 +226,7 @@ class Encoder(nn.Module):
     def _without_own_embeddings(self, inputs: Tensor, batch: "BatchParts") -> tuple[Tensor, "BatchParts"]:
         """Add a row for each target that has no embedding, which the target and the path to itself take; others do not."""
         assert self.inputs.embeddings is not None
-        count, targets = len(inputs), torch.arange(len(batch.target_of), device=inputs.device)
+        count, targets = inputs.shape[0], torch.arange(len(batch.target_of), device=inputs.device)
         own = inputs.index_select(0, batch.target_of)
         seen = torch.arange(inputs.shape[-1], device=inputs.device) >= self.inputs.embeddings.embedding_dim
         place = torch.zeros_like(batch.nodes).scatter(0, batch.target_of, targets)  # of each node among the targets
@@ -241,15 +273,19 @@ class Encoder(nn.Module):
             nodes = (window[0] + torch.arange(size, device=node.device)).clamp_max(num_nodes - 1)
             place = (wanted - window[0]).clamp(0, size - 1)
         target_of, node_of = place[: len(targets)], place[len(targets) :]
-        if self.path_order is None or len(self.known_paths) > len(path):
-            return BatchParts(nodes, target_of, node_of, path, torch.arange(len(path), device=path.device), None)
-        paths, path_of = self.known_paths, self.path_order[path]
-        if len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
+        paths, path_of = self._listed_paths(path)
+        if paths is path or len(nodes) * len(paths) > len(path) or self.path_attention == "mlp":
             return BatchParts(nodes, target_of, node_of, paths, path_of, None)
         index = (path_of * len(nodes) + node_of).view_as(neighbourhood.node)
         node_of = torch.arange(len(nodes), device=path.device).repeat(len(paths))  # by path: some are rare, and come together
         path_of = torch.arange(len(paths), device=path.device).repeat_interleave(len(nodes))
         return BatchParts(nodes, target_of, node_of, paths, path_of, index)
+
+    def _listed_paths(self, path: Tensor) -> tuple[Tensor, Tensor]:
+        """All paths that there can be, or, where these are more than the slots, one for each slot; and which each slot has."""
+        if self.path_order is None or len(self.known_paths) > len(path):
+            return path, torch.arange(len(path), device=path.device)
+        return self.known_paths, self.path_order[path]
 
     def _represented(self, inputs: Tensor, batch: "BatchParts", noise: NoiseSource) -> Tensor:
         """n: (U, F')."""

@@ -54,8 +54,11 @@ class Inputs(nn.Module):
                 nn.init.normal_(self.embeddings.weight, std=node_embedding_scale)
             self.embedding_dropout = Dropout(dropout, place=4)
 
-    def forward(self, nodes: Tensor, features: Tensor | None, noise: NoiseSource) -> Tensor:
-        """(V, R + F) for V distinct nodes; `features` is the whole (N, feature_size) matrix, dense or sparse."""
+    def forward(self, nodes: Tensor, features: Tensor | None, noise: NoiseSource, rows: Tensor | None = None) -> Tensor:
+        """(V, R + F) for V distinct nodes; `features` is the whole (N, feature_size) matrix, dense or sparse.
+
+        In evaluation they may be those of some nodes: `rows` says where among them each of the V is.
+        """
         parts = []
         if self.embeddings is not None:
             parts.append(self.embedding_dropout(self.embeddings(nodes), noise, nodes))  # (V, R)   l
@@ -64,10 +67,11 @@ class Inputs(nn.Module):
                 came = "none" if features is None else f"{features.shape[-1]} columns"
                 raise GatasError(f"the encoder was made for {self.feature_size} features; {came} came.")
             refuse_half(features, "features are")
-            if self.embeddings is not None and len(features) < len(self.embeddings.weight):
+            if self.embeddings is not None and rows is None and len(features) < len(self.embeddings.weight):
                 expected = f"one for each of {len(self.embeddings.weight)} nodes"
                 raise GatasError(f"features have {len(features)} rows; expected {expected}, as there are embeddings.")
-            parts.append(self.feature_dropout.of_elu(self._projected(nodes, features, noise), noise, nodes))  # (V, F)   b
+            projected = self._projected(nodes if rows is None else rows, features, noise)
+            parts.append(self.feature_dropout.of_elu(projected, noise, nodes))  # (V, F)   b
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
 
     def _projected(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:

@@ -65,6 +65,8 @@ class VectorDecoder(nn.Module):
 
     def _turned(self, vectors: Tensor, edge_type: Tensor, backward: bool) -> Tensor:
         """Multiply each vector by its type's matrix, type after type: gathered matrices would be too many numbers."""
+        if torch.compiler.is_compiling():  # which types occur is not known
+            return torch.einsum("bd,bde->be" if not backward else "bd,bed->be", vectors, self.relations[edge_type])
         turned = torch.zeros_like(vectors)
         for kind in torch.unique(edge_type).tolist():
             rows, matrix = (edge_type == kind).nonzero()[:, 0], self.relations[kind]

@@ -138,6 +138,7 @@ TRAIN = Kind(
         "mlflow": LeftOut("writes to a tracker: tests/training"),
         "mlflow_experiment": LeftOut("as --mlflow"),
         "timeout": ("", "--timeout 60"),
+        "max_seconds": LeftOut("what is learned depends on how fast the machine is: tests/training"),
         "report": ("", "--no-report"),
         "json": FLAG,
     },
