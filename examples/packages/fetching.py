@@ -6,6 +6,7 @@ signatures are checked with the keys of the package debian-archive-keyring (Debi
 
 import re
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,17 +28,7 @@ class Index:
 
 def fetch(folder: Path, mirror: str | None = None) -> dict[str, Index]:
     """Fetch, or bring up to date, the indexes of both releases into a folder."""
-    mirror = mirror or system_mirror(SYSTEM)
-    if not KEYRING.exists():
-        raise OSError(f"{KEYRING} is not there, by which indexes are checked. Install the package debian-archive-keyring.")
-    for name in ("state/lists/partial", "cache/archives/partial", "etc"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "status").touch()
-    lines = [
-        f"{kind} [arch=amd64 signed-by={KEYRING}] {mirror} {name} main\n" for name in RELEASES for kind in ("deb", "deb-src")
-    ]
-    (folder / "etc/sources.list").write_text("".join(lines), encoding="utf-8")
-    apt_get(folder, "update")
+    update(folder, RELEASES, ("deb", "deb-src"), mirror)
     found = {}
     for name in RELEASES:
         packages, sources = (_file(folder, name, kind) for kind in ("Packages", "Sources"))
@@ -45,8 +36,33 @@ def fetch(folder: Path, mirror: str | None = None) -> dict[str, Index]:
     return found
 
 
-def apt_get(folder: Path, *words: str) -> str:
-    """Run apt-get with the folder's own configuration; return what it prints."""
+def update(folder: Path, releases: Iterable[str], kinds: Iterable[str] = ("deb",), mirror: str | None = None) -> None:
+    """Give a folder an apt configuration of its own, with these releases alone, and fetch their indexes."""
+    mirror = mirror or system_mirror(SYSTEM)
+    if not KEYRING.exists():
+        raise OSError(f"{KEYRING} is not there, by which indexes are checked. Install the package debian-archive-keyring.")
+    for name in ("state/lists/partial", "cache/archives/partial", "etc"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "status").touch()
+    lines = [f"{kind} [arch=amd64 signed-by={KEYRING}] {mirror} {name} main\n" for name in releases for kind in kinds]
+    (folder / "etc/sources.list").write_text("".join(lines), encoding="utf-8")
+    apt_get(folder, "update")
+
+
+def unpack(folder: Path, packages: Iterable[str]) -> Path:
+    """Download packages that a folder's apt knows, and unpack them below it; nothing is installed."""
+    archives, root = folder.absolute() / "archives", folder.absolute() / "root"
+    archives.mkdir(exist_ok=True)
+    apt_get(folder, "download", *packages, inside=archives)
+    for archive in sorted(archives.glob("*.deb")):
+        done = subprocess.run(["dpkg-deb", "-x", archive, root], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OSError(f"{archive.name} cannot be unpacked ({done.stderr.strip()}). Delete {folder} and try again.")
+    return root
+
+
+def apt_get(folder: Path, *words: str, inside: Path | None = None) -> str:
+    """Run apt-get with the folder's own configuration, from `inside` a folder; return what it prints."""
     root = folder.absolute()
     settings = {
         "Dir::State": root / "state",
@@ -60,7 +76,7 @@ def apt_get(folder: Path, *words: str) -> str:
         "APT::Update::Error-Mode": "any",
     }
     options = [part for name, value in settings.items() for part in ("-o", f"{name}={value}")]
-    done = subprocess.run(["apt-get", *options, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(["apt-get", *options, *words], capture_output=True, text=True, check=False, cwd=inside)
     if done.returncode:
         raise OSError(f"apt-get {words[0]} failed: {' '.join(done.stderr.split())}")
     return done.stdout

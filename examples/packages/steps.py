@@ -1,0 +1,42 @@
+"""The steps of a showcase: commands that are printed, run and measured, one after another."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+GATAS = (sys.executable, "-m", "gatas")
+
+
+class Steps:
+    """Runs commands one after another, and keeps what each took."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, folder / "steps.json"
+        self.done: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def run(self, name: str, *command: str | Path) -> str:
+        """Run a command; return what it printed, now or before."""
+        shown = shlex.join(("gatas" if one == "gatas" else str(one)) for one in command)
+        if name in self.done and self.done[name]["command"] == shown:
+            return str(self.done[name]["printed"])
+        print(f"\n$ {shown}", flush=True)
+        words = [*GATAS, *map(str, command[1:])] if command[0] == "gatas" else list(map(str, command))
+        start = time.perf_counter()
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        with process.stdout:
+            printed = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        print(printed, end="", flush=True)
+        if process.returncode:
+            raise SystemExit(f"error: {name} failed with exit code {process.returncode}; the same command goes on from here.")
+        taken = {"seconds": round(time.perf_counter() - start, 1), "peak_bytes": used.ru_maxrss * 1024}
+        self.done[name] = {"command": shown, **taken, "printed": printed}
+        self.path.write_text(json.dumps(self.done, indent=1), encoding="utf-8")
+        return printed
