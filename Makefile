@@ -2,6 +2,7 @@
 # make bench  the benchmarks, reports beside     make quick   the tests of one minute
 # make faults  kills, full disks and damage, many times; a table of what was survived
 # make showcase-packages  Debian's packages: tables by apt, trainings, rankings, pictures (docs/showcase-packages.md)
+# make showcase-genes  annotations of genes over two releases (docs/showcase-genes.md)
 # make package  the wheel and the source distribution, in dist/
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
@@ -9,7 +10,7 @@ BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo showcase-packages test long quick check bench faults package page format clean
+.PHONY: demo showcase-packages showcase-genes test long quick check bench faults package page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -30,6 +31,10 @@ demo: $(READY)
 
 showcase-packages: $(READY)
 	$(BIN)/python examples/packages/showcase.py showcase/packages --peers
+
+showcase-genes: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[pykeen]'
+	$(BIN)/python examples/genes/showcase.py showcase/genes
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -29,7 +29,8 @@ class Steps:
         start = time.perf_counter()
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
-        printed = process.stdout.read()
+        with process.stdout:
+            printed = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         print(printed, end="", flush=True)

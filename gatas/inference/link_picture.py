@@ -1,6 +1,7 @@
 """A picture of a link's explanation: what its log-odds are the sum of, and the likeliest walks from source to target."""
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from gatas.inference.picture import COLOURS, OTHERS, SELF, named_file, readable,
 MOST_BARS, MOST_WALKS = 16, 3
 """Contributions that are shown, and walks of each path."""
 LONGEST_LABEL, ROOM = 44, 40
-"""Letters of a bar's label, and of all nodes of a walk together."""
-LINE = 0.55
-"""Inches of a bar, or of a walk."""
+"""Letters of a bar's label, and of all relations of a walk together."""
+LONGEST_LINE, MOST_LINES = 76, 2
+"""Letters of all nodes of a walk side by side, and lines that each may have; what is longer is cut."""
+LINE, HIGH_LINE = 0.55, 0.85
+"""Inches of a bar, or of a walk; and of a walk whose nodes have several lines."""
 
 
 def link_heading(explanation: LinkExplanation) -> str:
@@ -44,7 +47,9 @@ def draw_link(explanation: LinkExplanation, top: int = 10) -> Figure:
     paths = explanation.paths[: min(top, len(COLOURS))]
     colours = {path.name: COLOURS[k] for k, path in enumerate(paths)}
     num_bars = 1 + min(len(explanation.contributions), MOST_BARS + 1)
-    num_walks = max(1, sum(len(path.walks[:MOST_WALKS]) for path in paths))
+    shown = [walk for path in paths for walk in path.walks[:MOST_WALKS]]
+    high = any("\n" in label for walk in shown for label in node_labels(walk.nodes))
+    num_walks = max(1, len(shown)) * (HIGH_LINE / LINE if high else 1)  # in lines
     if num_walks <= num_bars // 2:  # few walks leave half of a wide picture empty: they stand below
         figure = Figure(figsize=(10, 1.6 + LINE * (num_bars + num_walks)), layout="constrained")
         bars, walks = figure.subplots(2, 1, height_ratios=(num_bars + 1, num_walks + 0.6))
@@ -101,20 +106,27 @@ def _draw_walks(axes: Any, explanation: LinkExplanation, paths: tuple[PathContri
     axes.set_xlim(-0.12, 1.28)
     axes.set_ylim(len(rows) - 0.4, -0.7)
     for row, (path, walk) in enumerate(rows):
-        _draw_walk(axes, row, path, [str(node) for node in walk.nodes], colours[path.name])
+        _draw_walk(axes, row, path, node_labels(walk.nodes), colours[path.name])
         axes.text(1.27, row, f"{100 * walk.share:.0f} %", ha="right", va="center", fontsize=9, color="#666666")
     axes.set_title("the likeliest walks of each path, and their share of its probability", fontsize=10, color="#444444")
 
 
+def node_labels(nodes: Sequence[int | str]) -> list[str]:
+    """Return what the nodes of a walk are called: long ids in two lines, and cut after these, so that all have room."""
+    longest = LONGEST_LINE // len(nodes)
+    return ["\n".join(textwrap.wrap(str(node), longest, max_lines=MOST_LINES, placeholder=" …")) for node in nodes]
+
+
 def _draw_walk(axes: Any, row: int, path: PathContribution, names: list[str], colour: str) -> None:
     places, longest = np.linspace(0, 1, len(names)), ROOM // len(names)
+    above = 16 if any("\n" in name for name in names) else 4  # points: over boxes of two lines
     for step, relation in enumerate(path.relations):
         ends = (places[step], row), (places[step + 1], row)
         axes.add_patch(
             FancyArrowPatch(*ends, arrowstyle="-|>", mutation_scale=12, color=colour, linewidth=2, shrinkA=30, shrinkB=30)
         )
         middle = (places[step] + places[step + 1]) / 2, row
-        axes.annotate(readable(relation, 2 * longest), middle, (0, 4), textcoords="offset points", ha="center", va="bottom",
+        axes.annotate(readable(relation, 2 * longest), middle, (0, above), textcoords="offset points", ha="center", va="bottom",
                       fontsize=8.5, color=colour, parse_math=False)  # fmt: skip
     for place, name in zip(places, names, strict=True):
         weight = "bold" if place in (0.0, 1.0) else "normal"

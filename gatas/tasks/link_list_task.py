@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -68,10 +69,10 @@ class LinkListTask(LinkTask):
         """Shuffle the training links, fold by fold, with nodes to tell their ends from."""
         chances = None
         if self.negatives_by == "degree":
-            chances = np.cumsum(np.diff(self.dataset.graph.indptr).astype(np.float64))
+            chances = np.cumsum(np.diff(self.dataset.graph.indptr)[self.pool].astype(np.float64))
         sizes = (self.batch_size, self.num_negatives)
         order = self.fold_order(number)
-        return list_batches(self.links, self.folds, order, *sizes, chances, self.num_nodes, generator_of(seed, 0, number))
+        return list_batches(self.links, self.folds, order, *sizes, chances, self.pool, generator_of(seed, 0, number))
 
     def objective(self, model: Learnable, weight: Tensor, *, whole: Mapping[str, Tensor], **given: Tensor) -> Tensor:
         """Return what a step makes smaller: these links' part of the mean over the `whole` batch."""
@@ -124,13 +125,28 @@ class LinkListTask(LinkTask):
         allowed: Tensor = ends[edge_type].index_select(1, node_type[candidates])
         return allowed.scatter(1, answer[:, None], True)
 
-    def _permitted(self) -> tuple[Tensor, Tensor, Tensor] | None:
+    @cached_property
+    def pool(self) -> Ints:
+        """The nodes that links are told apart from, ascending: those of types that links of any type asked for have."""
+        ends = self._ends
+        if ends is None:
+            return np.arange(self.num_nodes)
+        asked: NDArray[np.bool_] = np.any(ends.sources | ends.targets, axis=0)  # (node types,)
+        found: Ints = np.flatnonzero(asked[ends.node_type])
+        return found
+
+    @cached_property
+    def _ends(self) -> PermittedEnds | None:
         node_type = self.dataset.nodes.node_type
         if node_type is None:
             return None
         known = known_links(self.dataset)
-        columns = (known.source, known.kind, known.target, self.num_types, node_type.astype(np.int64))
-        ends = PermittedEnds.seen(*columns)
+        return PermittedEnds.seen(known.source, known.kind, known.target, self.num_types, node_type.astype(np.int64))
+
+    def _permitted(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        ends = self._ends
+        if ends is None:
+            return None
         tensors = (torch.tensor(array, device=self.device) for array in (ends.node_type, ends.targets, ends.sources))
         types, targets, sources = tensors
         return types, targets, sources
@@ -193,7 +209,7 @@ class LinkListTask(LinkTask):
         """Validation links that weights are fitted to, and nodes that they are told apart from."""
         generator, pairs = generator_of(0, 3), self.splits["valid"]
         rows = generator.permutation(np.flatnonzero(pairs.label == 1))[:FITTED_LINKS]
-        nodes = generator.permutation(self.num_nodes)[:FITTED_NODES]
+        nodes = generator.permutation(self.pool)[:FITTED_NODES]
         links = {name: getattr(pairs, name)[rows] for name in ("source", "edge_type", "target")}
         return links, torch.tensor(np.sort(nodes), device=self.device)
 

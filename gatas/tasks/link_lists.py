@@ -29,22 +29,23 @@ def list_batches(
     batch_size: int,
     num_candidates: int,
     chances: NDArray[np.float64] | None,
-    num_nodes: int,
+    pool: Ints,
     generator: np.random.Generator,
 ) -> Batches:
     """Cut links into batches of one fold each, in the order of folds that is given, each with its candidates.
 
-    Candidates are the ends of the batch's own links and nodes that are drawn, ascending, each once: all nodes, where these are
-    no more than `num_candidates`. Every batch has equally many. `chances` are those of nodes to be drawn; None: all alike.
+    Candidates are the ends of the batch's own links and nodes that are drawn from the `pool`, ascending, each once: all of it,
+    where it has no more than `num_candidates`. Every batch has equally many. The pool is ascending and holds the ends of all
+    links; `chances` are the cumulated ones of its nodes to be drawn; None: all alike.
     """
     rows = [part for fold in fold_order for part in _cut(folds, fold, batch_size, generator)]
     width = min(batch_size, len(links))
-    count = min(num_nodes, num_candidates + 2 * width)
+    count = min(len(pool), num_candidates + 2 * width)
     columns: dict[str, list[NDArray[Any]]] = {}
     for own in rows:
         full = np.resize(own, width)  # what fills up a short batch has weight 0
         source, target = links.source[full], links.target[full]
-        candidates = _candidates(np.union1d(source, target), count, chances, num_nodes, generator)
+        candidates = _candidates(np.union1d(source, target), count, chances, pool, generator)
         found: dict[str, NDArray[Any]] = {
             "source": source,
             "edge_type": links.edge_type[full],
@@ -66,26 +67,26 @@ def _cut(folds: Ints, fold: int, batch_size: int, generator: np.random.Generator
 
 
 def _candidates(
-    ends: Ints, count: int, chances: NDArray[np.float64] | None, num_nodes: int, generator: np.random.Generator
+    ends: Ints, count: int, chances: NDArray[np.float64] | None, pool: Ints, generator: np.random.Generator
 ) -> Ints:
     """Draw nodes beside the ends of links until there are `count`, each once."""
-    if count == num_nodes:
-        return np.arange(num_nodes)
-    taken = np.zeros(num_nodes, np.bool_)
-    taken[ends] = True
+    if count == len(pool):
+        return pool
+    taken = np.zeros(len(pool), np.bool_)
+    taken[np.searchsorted(pool, ends)] = True
     missing = count - len(ends)
     while missing > 0:
-        more = _drawn(2 * missing, chances, num_nodes, generator)
+        more = _drawn(2 * missing, chances, len(pool), generator)
         new = generator.permutation(np.unique(more[~taken[more]]))[:missing]
         taken[new] = True
         missing -= len(new)
-    return np.flatnonzero(taken)
+    return pool[taken]
 
 
-def _drawn(count: int, chances: NDArray[np.float64] | None, num_nodes: int, generator: np.random.Generator) -> Ints:
-    """Draw nodes; by `chances` mixed with an equal share for all, so that any number of distinct ones is found."""
-    uniform = generator.integers(num_nodes, size=count)
+def _drawn(count: int, chances: NDArray[np.float64] | None, size: int, generator: np.random.Generator) -> Ints:
+    """Draw places below `size`; by `chances` mixed with an equal share for all, so that any number of distinct ones is met."""
+    uniform = generator.integers(size, size=count)
     if chances is None:
         return uniform
-    place = np.searchsorted(chances, generator.random(count) * chances[-1], side="right").clip(max=num_nodes - 1)
+    place = np.searchsorted(chances, generator.random(count) * chances[-1], side="right").clip(max=size - 1)
     return np.where(generator.random(count) < 0.5, place, uniform)

@@ -47,6 +47,18 @@ def test_labels_do_not_cover_each_other():
         assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
 
 
+def test_long_ids_are_wrapped_and_cut_so_that_nodes_of_a_walk_do_not_cover_each_other():
+    prefix = "GO:0015012 heparan sulfate proteoglycan biosynthetic process, number "
+    found = by_parts(("paths",), with_ids(likes(), prefix)).explain_link(f"{prefix}0", "knows", f"{prefix}3")
+    figure = draw_link(found)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.canvas.draw()
+    shown = figure.axes[1].texts
+    assert any(text.get_text().count("\n") == 1 and text.get_text().endswith("…") for text in shown)
+    boxes = [text.get_window_extent(renderer) for text in shown]
+    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+
+
 @pytest.mark.parametrize("target", [2, 4, 6])
 def test_few_walks_do_not_leave_half_of_the_picture_empty(target):
     assert blank_share(draw_link(by_parts(num_steps=3).explain_link(0, "likes", target))) < 0.4

@@ -29,7 +29,7 @@ def batches_of(num_nodes, batch_size, num_negatives, chances=None, seed=0):
     generator = np.random.default_rng(5)
     links = Links(*(generator.integers(limit, size=50) for limit in (num_nodes, 3, num_nodes)))
     folds = generator.integers(4, size=50)
-    given = (links, folds, np.array([2, 0, 3, 1]), batch_size, num_negatives, chances, num_nodes)
+    given = (links, folds, np.array([2, 0, 3, 1]), batch_size, num_negatives, chances, np.arange(num_nodes))
     return links, folds, list_batches(*given, np.random.default_rng(seed))
 
 
@@ -56,6 +56,18 @@ def test_nodes_may_be_drawn_by_degree():
     degree[:10] = 1000
     often = [batches_of(1000, 5, 40, np.cumsum(degree) if by else None)[2].columns["candidates"] < 10 for by in (False, True)]
     assert often[1].sum() > 5 * often[0].sum()
+
+
+def test_links_are_told_apart_from_nodes_of_the_types_that_they_lead_to_alone(tmp_path):
+    rows = [f"p{n},v{n % 7},seen in" for n in range(60)] + [f"p{n},w{n},written by" for n in range(60)]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target,type", *rows]))
+    names = sorted({name for row in rows for name in row.split(",")[:2]})
+    (tmp_path / "nodes.csv").write_text("\n".join(["id,type", *(f"{name},{name[0]}" for name in names)]))
+    dataset = gatas.read_dataset(tmp_path / "edges.csv", tmp_path / "nodes.csv", task="link prediction", link_types=["seen in"])
+    task = LinkListTask(dataset, 4, num_negatives=20, hidden_folds=2)
+    drawn = np.unique(task.epoch(0, 0).columns["candidates"])
+    ids = [str(dataset.graph.id_of(node)) for node in drawn]
+    assert {name[0] for name in ids} == {"p", "v"} and len(ids) == 67
 
 
 def multiplex(seed=0, num_nodes=40):
