@@ -2,6 +2,7 @@
 # make bench  the benchmarks, reports beside     make quick   the tests of one minute
 # make faults  kills, full disks and damage, many times; a table of what was survived
 # make showcase-packages  Debian's packages: tables by apt, trainings, rankings, pictures (docs/showcase-packages.md)
+# make docs   the documentation site, into build/site
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,6 +10,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .PHONY: demo showcase-packages test long quick check bench faults page format clean
+.PHONY: demo test long quick check bench faults docs docs-serve page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -56,6 +58,14 @@ bench: $(READY)
 
 faults: $(READY)
 	$(BIN)/python -m tests.faults --rounds 10
+
+# Every link and anchor is checked. The variable silences an advertisement of the theme's.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+# Opens at 127.0.0.1:8000, and again after each change.
+docs-serve: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 page:
 	cd web && npm ci && npm run check && npm run build
