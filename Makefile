@@ -9,8 +9,7 @@ BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo showcase-packages test long quick check bench faults page format clean
-.PHONY: demo test long quick check bench faults docs docs-serve page format clean
+.PHONY: demo showcase-packages test long quick check bench faults docs docs-serve page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
