@@ -5,7 +5,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from website import command_line, http_api, python_api, settings, tables
+from website import command_line, http_api, notebook, python_api, settings, tables
 from website.repository import linked_files, listing, moved_links
 
 ROOT = Path(__file__).parents[1]
@@ -15,6 +15,7 @@ GENERATED = {
     "reference/python.md": python_api.page,
     "reference/http.md": http_api.page,
     "tables.md": tables.page,
+    "quick-start-notebook.md": notebook.page,
 }
 """Pages that are written from the code and from results/, never committed."""
 

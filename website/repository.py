@@ -17,7 +17,7 @@ TOP = tuple(RENAMED)
 def linked_files(root: Path) -> dict[Path, str]:
     """Find what pages link to outside docs/, and what that links to in turn, each with its name in the site."""
     found: dict[Path, str] = {}
-    waiting = [*sorted((root / "docs").glob("*.md")), *(root / name for name in TOP)]
+    waiting = [*sorted((root / "docs").rglob("*.md")), *(root / name for name in TOP)]
     while waiting:
         path = waiting.pop(0)
         if path in found:
@@ -41,7 +41,7 @@ def targets(path: Path, root: Path) -> set[Path]:
 def target(link: str, page: Path, root: Path) -> Path | None:
     """The file or folder of the repository that a link of a page leads to; None where it leads elsewhere or nowhere."""
     place = link.partition("#")[0]
-    if not place or "://" in link or link.startswith("mailto:"):
+    if not place or "://" in link or link.startswith(("mailto:", "data:")):
         return None
     path = (page.parent / place).resolve()
     return path if path.is_relative_to(root) and path.exists() else None

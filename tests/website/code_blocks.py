@@ -8,6 +8,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>.+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r"[^\W\d_]{2,}")
 PORT = "8000"
 """The port of servers in pages; a free one takes its place."""
@@ -93,8 +94,6 @@ class Reader:
 
 def gatas_commands(block: Block) -> Iterator[list[str]]:
     """The arguments of each `gatas` command of a block, as a shell would split them."""
-    import shlex
-
     for line in block.code.replace("\\\n", " ").splitlines():
         for part in re.split(r"&&|\|\||[|;&]", line.split(" #")[0].split("<")[0].split(" >")[0].split(" 2>")[0]):
             match = re.match(r"\s*(?:\$ )?(?:torchrun .* -m )?gatas (?!\w+\.)(.*)", part)
