@@ -4,13 +4,14 @@
 # make showcase-packages  Debian's packages: tables by apt, trainings, rankings, pictures (docs/showcase-packages.md)
 # make showcase-genes  annotations of genes over two releases (docs/showcase-genes.md)
 # make package  the wheel and the source distribution, in dist/
+# make docs   the documentation site, into build/site
 # make page   the explorer of `gatas serve`, from web/ (needs Node.js; what it builds is in the repository)
 PYTHON ?= python3
 BIN := .venv/bin
 # Everything is installed once, from pinned versions; a change of the pins or of the dependencies installs again.
 READY := .venv/.ready
 
-.PHONY: demo showcase-packages showcase-genes test long quick check bench faults package page format clean
+.PHONY: demo showcase-packages showcase-genes test long quick check bench faults package docs docs-serve page format clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -71,6 +72,14 @@ package: $(if $(filter $(BIN)/python,$(PACKAGING)),$(READY))
 	@if $(PACKAGING) -c 'import twine' 2> /dev/null; then $(PACKAGING) -m twine check --strict dist/*; \
 	  else echo "Not checked by twine, which is not installed: $(PACKAGING) -m pip install twine"; fi
 	@ls -l dist
+
+# Every link and anchor is checked. The variable silences an advertisement of the theme's.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+# Opens at 127.0.0.1:8000, and again after each change.
+docs-serve: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 page:
 	cd web && npm ci && npm run check && npm run build

@@ -40,7 +40,7 @@ class Checked:
 def check(root: Path, results: Path | None = None) -> Checked:
     """Compare the pages of a checkout with its files, and its results with their recipes and commits."""
     results = results or root / "results"
-    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     if not pages[0].exists():
         raise ConfigError(f"{pages[0]} is not there. Call this in a checkout of gatas, whose README and docs it reads.")
     found = read_results(results)
