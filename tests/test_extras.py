@@ -51,6 +51,7 @@ def test_the_sampler_for_pyg_is_an_import_error_without_it(without_pyg, monkeypa
 
 
 def test_a_pyg_that_is_broken_is_not_taken_for_a_missing_one(monkeypatch):
+    importlib.import_module("torch_geometric")  # whole: what the failure leaves half-imported would be found by other tests
     monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
     with pytest.raises(ModuleNotFoundError, match=r"torch_geometric\.data"):
         gatas.from_pyg([])

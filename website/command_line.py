@@ -9,8 +9,9 @@ from website.markdown import code, table
 
 INTRODUCTION = """# Command line
 
-Every command with its arguments and options, as `gatas COMMAND --help` prints them. Results go to standard output (`--json`: for
-machines), progress and warnings to standard error. A mistake of the user's is one line and exit code 1; Ctrl-C is exit code 130.
+Every command with its arguments and options, as `gatas COMMAND --help` prints them. Results go to standard output
+(`--json`: for machines), progress and warnings to standard error. A mistake of the user's is one line and exit code 1; Ctrl-C
+is exit code 130.
 """
 
 

@@ -1,4 +1,4 @@
-"""The notebook of the quick start: `python -m website.notebook` runs its cells and keeps what they show; `page` makes it a page.
+"""The notebook of the quick start. `python -m website.notebook` runs its cells and keeps what they show.
 
 Cells are run without Jupyter, which is not needed for anything else: what is printed, the last expression of a cell and the
 figures of matplotlib are shown.
@@ -66,7 +66,7 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 def outputs_of(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
     """Run a cell, and collect what it prints, its last expression if that is not None, and its figures."""
     body = ast.parse(source).body
-    last = ast.Expression(body.pop().value) if isinstance(body[-1], ast.Expr) else None
+    last = ast.Expression(body.pop().value) if isinstance(body[-1], ast.Expr) else None  # type: ignore[attr-defined]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(ast.Module(body, []), f"<cell {count}>", "exec"), names)
@@ -74,7 +74,9 @@ def outputs_of(source: str, names: dict[str, Any], count: int) -> list[dict[str,
     text = printed.getvalue()
     found: list[dict[str, Any]] = [{"output_type": "stream", "name": "stdout", "text": text}] if text else []
     if value is not None:
-        found.append({"output_type": "execute_result", "execution_count": count, "metadata": {}, "data": {"text/plain": repr(value)}})
+        found.append(
+            {"output_type": "execute_result", "execution_count": count, "metadata": {}, "data": {"text/plain": repr(value)}}
+        )
     return [*found, *figures()]
 
 

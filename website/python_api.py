@@ -6,7 +6,8 @@ GROUPS = {
         "NodeTable", "NodeTargets", "NumberTargets", "LinkTargets", "Pairs",
     ),
     "Models, training and tuning": (
-        "NodeClassifier", "NodeRegressor", "LinkPredictor", "fit", "fit_many", "tune", "Config", "load_config", "Run", "GatasClassifier",
+        "NodeClassifier", "NodeRegressor", "LinkPredictor", "fit", "fit_many", "tune", "Config", "load_config", "Run",
+        "GatasClassifier",
     ),
     "Predictions and explanations": ("load", "Predictor"),
     "Layers": ("Transitions", "OnDemand", "NeighbourSampler", "Neighbourhood", "Encoder"),

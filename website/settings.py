@@ -14,9 +14,10 @@ from website.markdown import code, table
 
 INTRODUCTION = """# Settings
 
-A YAML file has three sections: `data`, `model` and `training`. [`gatas init`](../own-data.md) writes one for your tables, `gatas config
-show digits` prints a whole one, and `--set training.epochs=200` changes a setting of a command. Only `data` must be there: what a file
-does not say is the default, or [follows from the data](../nodes.md#settings-that-follow-from-the-data). A setting that does not exist is
+A YAML file has three sections: `data`, `model` and `training`. [`gatas init`](../own-data.md) writes one for your tables,
+`gatas config show digits` prints a whole one, and `--set training.epochs=200` changes a setting of a command. Only `data` must
+be there: what a file does not say is the default, or [follows from the
+data](../nodes.md#settings-that-follow-from-the-data). A setting that does not exist is
 refused, and the nearest name is suggested. Letters are [the paper's](../glossary.md).
 
 ```yaml
@@ -30,7 +31,8 @@ training:
   epochs: 200
 ```
 
-In Python the settings of `model` are arguments of `gatas.NodeClassifier`, `gatas.NodeRegressor` and `gatas.LinkPredictor`, those of
+In Python the settings of `model` are arguments of `gatas.NodeClassifier`, `gatas.NodeRegressor` and
+`gatas.LinkPredictor`, those of
 `training` are arguments of `gatas.fit`, and those of `data` are arguments of `gatas.read_dataset`.
 """
 SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (

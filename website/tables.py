@@ -10,9 +10,9 @@ from gatas.experiments.tables import TABLES
 ROOT = Path(__file__).parents[1]
 INTRODUCTION = """# The paper's tables and ours
 
-Made from [the results](../results) when this site was built. Each file there has every seed's metrics, settings, hardware, versions and
-seconds. [Where our figures differ](results.md) says what is known about the cause, [Compared with peers](peers.md) how the peers were
-run.
+Made from [the results](../results) when this site was built. Each file there has every seed's metrics, settings, hardware,
+versions and seconds. [Where our figures differ](results.md) says what is known about the cause,
+[Compared with peers](peers.md) how the peers were run.
 """
 
 

@@ -31,7 +31,7 @@ LINK_SETTINGS = (
     "model.max_degree=256",
 )
 LINK_TYPES = ("--set", "data.link_types=[depends, recommends, suggests]")
-PEERS = {"sections": ("label-propagation", "gcn"), "links": ("popularity", "adamic-adar", "complex")}
+PEERS = {"sections": ("label-propagation", "gcn"), "links": ("popularity", "adamic-adar")}
 EXPLAINED = "package:vim-gtk3"
 LINK = ("package:vim-gtk3", "suggests", "package:vim-doc")
 

@@ -228,6 +228,7 @@ NOT_DRAWN = {
     "neighbours": "writes nothing",
     "explain": "writes a picture at once",
     "report": "writes a page at once",
+    "export": "writes a program at once: tests/inference",
     "verify": "writes nothing",
     "config": "writes nothing",
 }

@@ -1,6 +1,7 @@
 """Code blocks of Markdown pages: which there are, and how they are run as a reader would.
 
-A block of `sh` or `python` is run, unless the line before it is a comment with the reason why not: `<!-- not run: needs a GPU -->`.
+A block of `sh` or `python` is run, unless the line before it is a comment with the reason why not:
+`<!-- not run: needs a GPU -->`.
 A block of `text` is what the block before it prints.
 """
 
@@ -17,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 WORD = re.compile(r"[^\W\d_]{2,}")
 PORT = "8000"
 """The port of servers in pages; a free one takes its place."""

@@ -24,7 +24,9 @@ def test_the_notebook_runs_from_top_to_bottom_and_shows_what_is_stored(tmp_path,
 
 def test_the_page_of_the_notebook_has_the_code_the_outputs_and_the_figure():
     page = notebook.page()
-    assert page.startswith("# Quick start as a notebook") and page.count("```python") == page.count("```") // 2 - page.count("```text")
+    assert page.startswith("# Quick start as a notebook") and page.count("```python") == page.count("```") // 2 - page.count(
+        "```text"
+    )
     assert page.count("](data:image/png;base64,") == 1
 
 
