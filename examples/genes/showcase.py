@@ -79,14 +79,15 @@ def main() -> int:
     parser.add_argument("--results", type=Path, help="JSON to write what was measured to; by default FOLDER/results.json")
     parser.add_argument("--papers", type=int, default=0, help="keep papers that name 2 to so many genes; by default none")
     parser.add_argument("--epochs", type=int, default=5, help="of our training (default: 5)")
-    parser.add_argument("--seconds", type=int, default=180, help="of the training of each peer (default: 180)")
+    parser.add_argument("--seconds", type=int, help="of the training of each peer (default: as many as ours took)")
     parser.add_argument("--peers", default="popularity,complex,rotate", help="by commas; '' for none (default: all)")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     steps = Steps(given.folder)
     steps.run("build", sys.executable, HERE / "build.py", given.folder, "--papers", str(given.papers))
     run = train(steps, given.folder, given.epochs)
-    ranks = rank(steps, given.folder, run, given.seconds, [name for name in given.peers.split(",") if name])
+    seconds = given.seconds or max(1, round(steps.done["train"]["seconds"]))
+    ranks = rank(steps, given.folder, run, seconds, [name for name in given.peers.split(",") if name])
     explain(steps, given.folder, run)
     content = {
         "command": "python examples/genes/showcase.py", "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),

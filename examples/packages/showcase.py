@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from steps import Steps
 
 HERE = Path(__file__).parent
-SECTION_EPOCHS, LINK_EPOCHS, PEER_SECONDS = 6, 2, 120
+SECTION_EPOCHS, LINK_EPOCHS = 6, 2
 LINK_SETTINGS = (
     "--set",
     "model.link_score=[vectors, paths]",
@@ -80,10 +80,11 @@ def links(steps: Steps, folder: Path) -> dict[str, Any]:
 
 
 def peers(steps: Steps, folder: Path) -> dict[str, Any]:
-    """Measure other models on the same splits, one seed of each, for so many seconds at most."""
+    """Measure other models on the same splits, one seed of each, for as many seconds at most as ours took."""
     found: dict[str, Any] = {}
     for data, models in PEERS.items():
-        chosen = ("--models", ",".join(models), "--seeds", "1", "--max-seconds", str(PEER_SECONDS), "--out", folder)
+        seconds = max(1, round(steps.done[f"train {data}"]["seconds"]))
+        chosen = ("--models", ",".join(models), "--seeds", "1", "--max-seconds", str(seconds), "--out", folder)
         steps.run(f"peers of {data}", "gatas", "compare", "--data", folder / f"{data}.yaml", *chosen)
         for model in models:
             (run,) = json.loads((folder / "peers" / f"{data}-{model}.json").read_text())["runs"]
