@@ -138,7 +138,7 @@ class Model(Learnable):
     def _touch(self, nodes: NDArray[Any]) -> None:
         """Have the features of nodes that may be drawn read from disk, if they lie there."""
         if self.features is not None and not self.features.is_cuda:
-            for some in torch.from_numpy(np.unique(nodes).astype(np.int64)).split(TOUCHED_ROWS):  # type: ignore[no-untyped-call]
+            for some in distinct(torch.from_numpy(nodes).long())[0].split(TOUCHED_ROWS):
                 select_rows(self.features, some) if is_sparse(self.features) else self.features.index_select(0, some)
 
     def look_ahead(self, batch: Mapping[str, Tensor]) -> None:

@@ -28,6 +28,7 @@ from gatas.transitions.cost import (
     Cost,
     caps_by_step,
     entry_bytes,
+    fits,
     node_slices,
     path_dtype,
     refuse_if_too_large,
@@ -106,8 +107,10 @@ class Builder:
         self._spare: list[kernels.Workspace] = []
 
     def rows(self, targets: Ints, cost: Cost, progress: ProgressCallback | None = None) -> Rows:
-        """Count, allocate, fill. Refuses what would not fit, before and after counting."""
-        graph, num_steps = self.graph, self.num_steps
+        """Fill rows into room for the most that they may have; where there is no such room, count them first.
+
+        Refuses what would not fit, before and after counting.
+        """
         if cost.num_walks > COUNTABLE_WALKS:
             refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
         if cost.num_walks > LONG_BUILD_WALKS:
@@ -119,28 +122,33 @@ class Builder:
             )
         blocks = equal_blocks(cost.walks, self.num_threads)
         report = progress or (lambda share: None)
-        counts = np.zeros((len(targets), num_steps + 1), np.int64)
+        if fits(cost.num_bytes):
+            return self._filled(targets, blocks, np.floor(cost.entries.sum(axis=1)).astype(np.int64), report)
+        counts = np.zeros((len(targets), self.num_steps + 1), np.int64)
 
         def count(first: int, last: int) -> None:
             wanted, out = targets[first:last], counts[first:last]
             with self._workspace() as workspace:
-                kernels.count_rows(self.adjacency, workspace, wanted, num_steps, self.max_degree, out)
+                kernels.count_rows(self.adjacency, workspace, wanted, self.num_steps, self.max_degree, out)
 
         self._run(count, blocks, lambda share: report(0.4 * share))
-        kept = np.minimum(counts, self.caps)
-        indptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
-        total = int(indptr[-1])
-        refuse_if_too_large(total, table_bytes(total, kept.size, entry_bytes(graph.num_relations, num_steps)), "exactly")
-        rows = Rows(
-            num_steps,
-            indptr,
-            np.empty(total, np.int32),
-            np.empty(total, self.path_dtype),
-            np.empty(total, np.float32),
-            np.zeros((len(targets), num_steps + 1), np.float32),
-        )
+        kept = np.minimum(counts, self.caps).sum(axis=1)
+        total = int(kept.sum())
+        bytes_per_entry = entry_bytes(self.graph.num_relations, self.num_steps)
+        refuse_if_too_large(total, table_bytes(total, counts.size, bytes_per_entry), "exactly")
+        return self._filled(targets, blocks, kept, lambda share: report(0.4 + 0.6 * share))
+
+    def _filled(self, targets: Ints, blocks: list[tuple[int, int]], most: Ints, report: ProgressCallback) -> Rows:
+        """Fill rows of at most so many entries each. Room that is not needed is never written to, and let go of."""
+        num_steps = self.num_steps
+        counts = np.zeros((len(targets), num_steps + 1), np.int64)
+        dropped_mass = np.zeros((len(targets), num_steps + 1), np.float32)
+        room = int(most.sum())
+        node, path, probability = np.empty(room, np.int32), np.empty(room, self.path_dtype), np.empty(room, np.float32)
+        start = np.concatenate([[0], np.cumsum(most, dtype=np.int64)])
 
         def fill(first: int, last: int) -> None:
+            own = slice(start[first], start[last])
             with self._workspace() as workspace:
                 kernels.fill_rows(
                     self.adjacency,
@@ -149,15 +157,22 @@ class Builder:
                     num_steps,
                     self.max_degree,
                     self.caps,
-                    indptr[first * (num_steps + 1) :],
-                    rows.node,
-                    rows.path,
-                    rows.probability,
-                    rows.dropped_mass[first:last],
+                    counts[first:last],
+                    node[own],
+                    path[own],
+                    probability[own],
+                    dropped_mass[first:last],
                 )
 
-        self._run(fill, blocks, lambda share: report(0.4 + 0.6 * share))
-        return rows
+        self._run(fill, blocks, report)
+        indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        for array in (node, path, probability):
+            for first, last in blocks:  # each block is written without gaps; those between blocks are closed
+                size = indptr[last * (num_steps + 1)] - (at := indptr[first * (num_steps + 1)])
+                if at < start[first]:
+                    array[at : at + size] = array[start[first] : start[first] + size]
+            array.resize(indptr[-1], refcheck=False)
+        return Rows(num_steps, indptr, node, path, probability, dropped_mass)
 
     def _run(self, work: Callable[[int, int], None], blocks: list[tuple[int, int]], report: ProgressCallback) -> None:
         if len(blocks) == 1 or self.num_threads == 1:

@@ -24,6 +24,9 @@ NO_LIMIT = np.iinfo(np.int64).max
 COUNTABLE_WALKS = 2e9
 """Up to so many walks (some seconds) rows are counted exactly before a table is refused."""
 
+MOST_OF_MEMORY = 0.9
+"""The share of the available memory that a table may take."""
+
 CGROUP_LIMITS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -146,10 +149,15 @@ def available_memory() -> int:
     return max(0, min(free))
 
 
+def fits(num_bytes: float) -> bool:
+    """Whether there is memory for so many bytes, and some to spare."""
+    return num_bytes <= MOST_OF_MEMORY * available_memory()
+
+
 def refuse_if_too_large(num_entries: float, num_bytes: float, what: str) -> None:
     """Say what would be needed, what there is, and what can be done."""
     free = available_memory()
-    if num_bytes > 0.9 * free:
+    if num_bytes > MOST_OF_MEMORY * free:
         raise TooLargeError(
             f"the transitions would have {what} {num_entries:.3g} entries and take {readable_bytes(num_bytes)}, but "
             f"{readable_bytes(free)} of memory are available. Use fewer steps (num_steps), keep fewer candidates "

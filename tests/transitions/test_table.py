@@ -173,22 +173,32 @@ def test_progress_ends_at_one_and_never_falls(graph):
     assert seen == sorted(seen) and seen[-1] == 1.0
 
 
+@pytest.mark.parametrize("max_candidates", [None, 5, (2, 30)])
+def test_rows_are_the_same_whether_they_are_counted_first_or_not(graph, max_candidates, monkeypatch):
+    monkeypatch.setattr(build, "SMALL_WALKS", 100)
+    at_once = Transitions.build(graph, 2, max_candidates=max_candidates, num_threads=2).shards[0]
+    monkeypatch.setattr(build, "fits", lambda num_bytes: False)
+    counted = Transitions.build(graph, 2, max_candidates=max_candidates, num_threads=2).shards[0]
+    for name in ("indptr", "node", "path", "probability", "dropped_mass"):
+        assert np.array_equal(getattr(at_once, name), getattr(counted, name)), name
+
+
 def test_an_interrupted_build_begins_nothing_more_and_the_next_one_is_whole(graph, table, monkeypatch):
     monkeypatch.setattr(build, "SMALL_WALKS", 100)
     begun: list[int] = []
-    interrupted, count_rows = threading.Event(), kernels.count_rows
+    interrupted, fill_rows = threading.Event(), kernels.fill_rows
 
-    def counted(*arguments) -> None:
+    def filled(*arguments) -> None:
         begun.append(1)
         if len(begun) > 1:
             interrupted.wait(10)  # or small blocks would all be done before the interrupt is seen
-        count_rows(*arguments)
+        fill_rows(*arguments)
 
     def interrupt(share: float) -> None:
         interrupted.set()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kernels, "count_rows", counted)
+    monkeypatch.setattr(kernels, "fill_rows", filled)
     with pytest.raises(KeyboardInterrupt):
         Transitions.build(graph, 2, num_threads=2, progress=interrupt)
     at_the_end = len(begun)

@@ -83,20 +83,22 @@ def count_rows(adjacency, workspace, targets, num_steps, max_degree, out_counts)
 
 @compiled()
 def fill_rows(
-    adjacency, workspace, targets, num_steps, max_degree, caps, indptr, out_node, out_path, out_probability, out_dropped
+    adjacency, workspace, targets, num_steps, max_degree, caps, out_counts, out_node, out_path, out_probability, out_dropped
 ):
-    """Write the rows of `targets`; row r, step t is the slice indptr[r·(C+1)+t] : indptr[r·(C+1)+t+1] of the out arrays."""
+    """Write the rows of `targets` one after another, and how many entries each has at each step; out_counts begins as zeros."""
     level, following = new_level(), new_level()
     run_state, run, next_run = new_runs()
     seen_nodes = np.empty(64, np.int32)
     rank = np.empty(0, np.float32)
     mass = workspace.mass
+    out = np.int64(0)
     for row in range(targets.size):
         num_seen, num_groups, num_states = np.int64(0), np.int64(1), np.int64(1)
         before = num_states
         level.node[0], level.mass[0], level.path[0], level.stop[0] = targets[row], 1.0, -1, 1
-        out = indptr[row * (num_steps + 1)]
         out_node[out], out_path[out], out_probability[out] = targets[row], 0, 1.0
+        out_counts[row, 0] = 1
+        out += 1
         for step in range(1, num_steps + 1):
             left_out, size = (following.node, before) if adjacency.revisits and step > 1 else (level.node, num_states)
             seen_nodes, num_seen = see(workspace.seen, left_out, size, seen_nodes, num_seen)
@@ -114,7 +116,9 @@ def fill_rows(
                 break
             before, num_states = num_states, level.stop[num_groups - 1]
             out_dropped[row, step] = normalise(level.mass, num_states, stopped)
-            out = indptr[row * (num_steps + 1) + step]
+            out_counts[row, step] = min(num_states, caps[step])
+            if out + out_counts[row, step] > out_node.size:  # kernels do not check where they write
+                raise IndexError("a row has more entries than there is room for")
             if num_states > caps[step]:
                 rank = at_least(rank, num_states)
                 out_dropped[row, step] += write_likeliest(
@@ -122,6 +126,7 @@ def fill_rows(
                 )
             else:
                 write_level(level, num_groups, out, out_node, out_path, out_probability)
+            out += out_counts[row, step]
         forget(workspace.seen, seen_nodes, num_seen)
 
 
