@@ -350,7 +350,7 @@ USUAL = {name: field for section in _SECTIONS for name, field in section.model_f
 
 
 def _kind_of(given: Any) -> str:
-    """Tell which kind of data settings describe."""
+    """Tell which kind of data settings describe; without a task, files of links to ask for say that it is links."""
     if isinstance(given, DataSettings):
         return next(tag for tag, kind in KINDS.items() if isinstance(given, kind))
     if not isinstance(given, Mapping):
@@ -358,7 +358,8 @@ def _kind_of(given: Any) -> str:
     if given.get("store") is not None:
         return "(store)"
     if given.get("edges") is not None:
-        return "(links)" if given.get("task") == LINK_PREDICTION else "(nodes)"
+        task = given.get("task") or (LINK_PREDICTION if given.get("pairs") else None)
+        return "(links)" if task == LINK_PREDICTION else "(nodes)"
     return "(named)"
 
 

@@ -341,3 +341,7 @@ def test_settings_that_do_not_go_together_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message) as error:
         data_config(settings)
     assert "\n" not in str(error.value)
+
+
+def test_files_of_links_need_no_task():
+    assert data_config({"edges": "edges.csv", "pairs": {"valid": "valid.csv", "test": "test.csv"}}).task == "link prediction"
