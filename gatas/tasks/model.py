@@ -16,6 +16,7 @@ from gatas.files import RunningChecksum
 from gatas.nn import Encoder
 from gatas.nn.ablations import ABLATIONS
 from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
+from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
 from gatas.tasks.config import ModelConfig, checked, model_defaults
