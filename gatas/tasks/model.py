@@ -139,7 +139,7 @@ class Model(Learnable):
     def _touch(self, nodes: NDArray[Any]) -> None:
         """Have the features of nodes that may be drawn read from disk, if they lie there."""
         if self.features is not None and not self.features.is_cuda:
-            for some in distinct(torch.from_numpy(nodes).long())[0].split(TOUCHED_ROWS):
+            for some in torch.split(distinct(torch.from_numpy(nodes).long())[0], TOUCHED_ROWS):
                 select_rows(self.features, some) if is_sparse(self.features) else self.features.index_select(0, some)
 
     def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
