@@ -158,7 +158,7 @@ def trained(
         runs = given.fit(seeds, str(device), limit)
     results = []
     for run in with_ranking(runs, given.dataset, device):
-        seconds = [entry["seconds"] / len(seeds) for entry in run.history]
+        seconds = [entry["seconds"] / run.trained_together for entry in run.history]
         to_best = sum(seconds[: run.metrics["best_epoch"] + 1])
         results.append(seed_run(run, seconds_per_epoch=statistics.median(seconds), seconds_to_best=to_best))
     taken = session(

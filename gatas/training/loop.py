@@ -81,7 +81,8 @@ def fit_models(
             if isinstance(models[number], NodeClassifier):
                 models[number].temperature = own.get("temperature", 1.0)
             history = [entry_of(entry, number) for entry in session.history[: own["epochs"]]]
-            runs.append(TrainedRun(config, seed, own, history, models[number], dataset, session.details[number]))
+            details = session.details[number]
+            runs.append(TrainedRun(config, seed, own, history, models[number], dataset, details, len(models)))
         if folder is not None and first:
             write_run(runs, Path(folder))
     return runs

@@ -26,6 +26,7 @@ class TrainedRun:
     model: Any  # a `Model`, or another that was trained by the same loop
     dataset: Dataset
     details: dict[str, Details] = field(default_factory=dict)  # by split: what tables and pictures of its folder show
+    trained_together: int = 1  # models of the program that trained this one, which share its seconds
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that holds all that answering needs: config, data, weights, metrics, history and plots."""

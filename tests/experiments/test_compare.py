@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from statistics import median
 
 import pytest
 import torch
@@ -11,13 +12,14 @@ from pytest import approx
 from gatas.errors import ConfigError
 from gatas.experiments import comparison_data, contenders, recipes
 from gatas.experiments.baselines import PEERS, PeerRecipe
-from gatas.experiments.compare import CutError, chosen, compare, render
+from gatas.experiments.compare import CutError, chosen, compare, render, trained
 from gatas.experiments.compare_table import row
 from gatas.experiments.contenders import Looped, check_models, contender
 from gatas.experiments.measuring import PeakMemory
 from gatas.experiments.paired import difference
 from gatas.experiments.report import report
 from gatas.experiments.results import file_name
+from gatas.training.config import Config
 from gatas.training.limit import Limit
 from gatas.training.loop import fit_models
 from tests.experiments.records import record
@@ -80,6 +82,22 @@ def test_models_are_run_once_and_go_on_where_they_stopped(quick, tmp_path):
 def test_seeds_are_trained_in_programs_of_as_many_as_asked(quick, tmp_path):
     compare(["camps"], ["gcn"], tmp_path, seeds=3, at_once=2, device="cpu")
     assert [one["seeds"] for one in read(tmp_path, "camps", "gcn")["sessions"]] == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize(("name", "data", "settings", "share"), [
+    ("gcn", "camps", None, 1 / 2),  # two seeds in one program
+    ("gatas", "likes", {"training.epochs": 1, "model.link_score": "vectors", "model.vector_size": 8}, 1),  # one after another
+])  # fmt: skip
+def test_seconds_are_shared_among_the_seeds_of_one_program_only(name, data, settings, share, quick, monkeypatch):
+    dataset = comparison_data.load_dataset(data, None)
+    config = (
+        None if settings is None else Config(data={"edges": "likes.csv", "task": "link prediction"}).with_settings(settings)
+    )
+    given, runs = contender(name, dataset, config), []
+    monkeypatch.setattr(given, "fit", lambda *args, fit=given.fit: runs.extend(fit(*args)) or runs)
+    measured, _ = trained(given, [0, 1], torch.device("cpu"), Limit())
+    for own, run in zip(measured, runs, strict=True):
+        assert own.seconds_per_epoch == approx(share * median(entry["seconds"] for entry in run.history), rel=1e-3)
 
 
 def test_a_model_that_raises_becomes_a_row_and_the_rest_goes_on(quick, tmp_path):
