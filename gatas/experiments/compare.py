@@ -24,6 +24,7 @@ from gatas.experiments.trials import tuned
 from gatas.training.config import Config
 from gatas.training.limit import Limit
 from gatas.training.loop import chosen_device
+from gatas.training.products import quick_products
 
 FOLDER = "peers"
 
@@ -155,7 +156,8 @@ def trained(
     peak = PeakMemory(device)
     with torch.random.fork_rng():  # dropout of peers draws from torch's own generator
         torch.manual_seed(seeds[0])
-        runs = given.fit(seeds, str(device), limit)
+        with quick_products(device):  # for peers that have loops of their own too
+            runs = given.fit(seeds, str(device), limit)
     results = []
     for run in with_ranking(runs, given.dataset, device):
         seconds = [entry["seconds"] / run.trained_together for entry in run.history]

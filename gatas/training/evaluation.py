@@ -9,10 +9,11 @@ from gatas.datasets.config import StoreData
 from gatas.errors import TrainingError
 from gatas.tasks import Model, NodeTask
 from gatas.tasks.config import checked
-from gatas.training.config import Config, TrainingConfig
+from gatas.training.config import TrainingConfig
 from gatas.training.folder import read_run
 from gatas.training.learner import Learner
-from gatas.training.loop import chosen_device, exact_products
+from gatas.training.loop import chosen_device
+from gatas.training.products import quick_products
 from gatas.training.settings import TrainingSettings
 from gatas.training.task_making import make_task
 
@@ -34,7 +35,7 @@ def evaluate(
     config = checked(TrainingConfig, settings)
     task = make_task(dataset, config, model)
     learner = Learner.of([model], task, config, chosen_device(device))
-    with exact_products(Config(training=config)):
+    with quick_products(learner.device, config.precision):
         (logits,) = learner.predict(split)
     measured: dict[str, Any] = task.measure(logits, split)
     if isinstance(task, NodeTask):

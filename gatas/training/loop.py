@@ -3,8 +3,8 @@
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -26,6 +26,7 @@ from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
+from gatas.training.products import quick_products
 from gatas.training.progress import Entry, Report, Reporter, reporting
 from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
@@ -67,7 +68,7 @@ def fit_models(
     learner = Learner.of(models, task, config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, Reporter(report, None), limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
-    with interruptible(group) as interrupt, saving as checkpoints, exact_products(config):
+    with interruptible(group) as interrupt, saving as checkpoints, quick_products(learner.device, config.training.precision):
         choices = choices_of(models[0], dataset, config)
         with reporting(report if first else None, progress and first, choices) as session.report:
             session.learn(checkpoints, interrupt)
@@ -153,17 +154,6 @@ def chosen_device(name: str) -> torch.device:
         return torch.device(name)
     except RuntimeError:
         raise ConfigError(f"there is no device {name!r}; expected 'auto', 'cpu' or 'cuda'.") from None
-
-
-@contextmanager
-def exact_products(config: Config) -> Iterator[None]:
-    """Compute products in TF32 unless float32 is asked for; the setting is restored afterwards."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest" if config.training.precision == "float32" else "high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 @dataclass

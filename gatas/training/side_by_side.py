@@ -14,7 +14,8 @@ from gatas.training.config import Config
 from gatas.training.interrupt import interruptible
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
-from gatas.training.loop import Session, check_link_training, chosen_device, entry_of, exact_products
+from gatas.training.loop import Session, check_link_training, chosen_device, entry_of
+from gatas.training.products import quick_products
 from gatas.training.progress import Entry, Report, Reporter
 from gatas.training.rates import Rates
 from gatas.training.run import TrainedRun
@@ -51,7 +52,7 @@ def fit_side_by_side(
     rates = Rates.of(models, configs, where)
     learner = Learner.of(models, make_task(dataset, training), training, where, rates=rates)
     session = TolerantSession(learner, [seed] * len(models), Reporter(report, None), limit or Limit())
-    with interruptible() as interrupt, exact_products(configs[0]):
+    with interruptible() as interrupt, quick_products(where, training.precision):
         session.learn(Checkpoints(None, configs[0], {}), interrupt)
         metrics = session.measure()
     runs = []

@@ -22,6 +22,7 @@ from gatas.experiments.results import file_name
 from gatas.training.config import Config
 from gatas.training.limit import Limit
 from gatas.training.loop import fit_models
+from gatas.training.run import TrainedRun
 from tests.experiments.records import record
 from tests.tasks.toys import camps, labelled_graphs, likes
 
@@ -89,12 +90,18 @@ def test_seeds_are_trained_in_programs_of_as_many_as_asked(quick, tmp_path):
     ("gatas", "likes", {"training.epochs": 1, "model.link_score": "vectors", "model.vector_size": 8}, 1),  # one after another
 ])  # fmt: skip
 def test_seconds_are_shared_among_the_seeds_of_one_program_only(name, data, settings, share, quick, monkeypatch):
-    dataset = comparison_data.load_dataset(data, None)
+    dataset = camps() if data == "camps" else likes()
     config = (
         None if settings is None else Config(data={"edges": "likes.csv", "task": "link prediction"}).with_settings(settings)
     )
-    given, runs = contender(name, dataset, config), []
-    monkeypatch.setattr(given, "fit", lambda *args, fit=given.fit: runs.extend(fit(*args)) or runs)
+    given = contender(name, dataset, config)
+    runs: list[TrainedRun] = []
+
+    def fit(seeds, device, limit, fit=given.fit):
+        runs[:] = fit(seeds, device, limit)
+        return runs
+
+    monkeypatch.setattr(given, "fit", fit)
     measured, _ = trained(given, [0, 1], torch.device("cpu"), Limit())
     for own, run in zip(measured, runs, strict=True):
         assert own.seconds_per_epoch == approx(share * median(entry["seconds"] for entry in run.history), rel=1e-3)

@@ -10,8 +10,7 @@ import gatas
 from gatas.graph import Graph
 from gatas.tasks.config import ModelConfig
 from gatas.training import NAdam
-from gatas.training.config import Config, TrainingConfig
-from gatas.training.loop import exact_products
+from gatas.training.config import TrainingConfig
 from tests.tasks.toys import camps, classifier, labelled_graphs, likes, predictor
 
 MODEL: dict[str, Any] = {"node_embedding_size": 3}
@@ -159,14 +158,6 @@ def test_l2_may_be_over_the_depth_too():
     names = {"sampler.depth_logits", "encoder.steps.relation_embeddings.weight"}
     model = classifier(camps(), l2_on_depth=True)
     assert {name for name, _ in model.named_parameters() if not model.l2_share(name)} == names - {"sampler.depth_logits"}
-
-
-@pytest.mark.parametrize(("precision", "products"), [("float32", "highest"), ("tf32", "high"), ("bfloat16", "high")])
-def test_precision_is_that_of_products_while_training(precision, products):
-    before = torch.get_float32_matmul_precision()
-    with exact_products(Config(training=TrainingConfig(precision=precision))):
-        assert torch.get_float32_matmul_precision() == products
-    assert torch.get_float32_matmul_precision() == before
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="bfloat16 is of products on a GPU")
