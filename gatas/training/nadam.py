@@ -1,4 +1,4 @@
-"""NAdam with clipping and L2, over all parameters of a model as one flat vector: a few passes on a CPU, four launches on a GPU.
+"""NAdam with clipping and L2, over all parameters of a model as one flat vector: one pass on a CPU, four launches on a GPU.
 
 `torch.optim.NAdam` gives the same numbers, but captured in a CUDA graph it takes some hundred launches for a small model.
 """

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from gatas.ops.nadam import Moments, NAdamInputs, cuda
+from gatas.ops.nadam import Moments, NAdamInputs, cpu, cuda, nadam_step_torch
 from gatas.training import NAdam
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -66,6 +66,38 @@ def test_the_gpu_kernel_is_the_same_step(max_norm, with_l2, nesterov):
         decay = 4e-3 if nesterov else None
         cuda.nadam_step(NAdamInputs(quick, gradient.to(DEVICE)[None], *own, (0.9, 0.999), 1e-8, decay, max_norm))
     torch.testing.assert_close(quick.cpu(), slow.values, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("max_norm", [None, 0.5])
+@pytest.mark.parametrize("l2", [None, "shared", "own"])
+@pytest.mark.parametrize("decay", [None, 4e-3])
+@pytest.mark.parametrize("rate", [0.01, (0.01, 0.002, 0.05)])
+def test_the_cpu_kernel_is_the_same_step(max_norm, l2, decay, rate):
+    generator, size = torch.Generator().manual_seed(3), 2 * cpu.CHUNK + 5
+    quick = torch.randn(3, size, generator=generator)
+    slow, moments = quick.clone(), (Moments.of(quick), Moments.of(quick))
+    shares = None if l2 is None else torch.rand(3 if l2 == "own" else 1, size, generator=generator).squeeze(0) * 0.1
+    settings = (torch.tensor(rate), shares, (0.9, 0.999), 1e-8, decay, max_norm)
+    for _ in range(4):
+        gradient = torch.randn(3, size, generator=generator)
+        cpu.nadam_step(NAdamInputs(quick, gradient.clone(), moments[0], *settings))
+        nadam_step_torch(NAdamInputs(slow, gradient.clone(), moments[1], *settings))
+    torch.testing.assert_close(quick, slow, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(moments[0], moments[1], rtol=1e-5, atol=1e-7)
+
+
+def test_the_cpu_kernel_gives_the_same_bits_on_any_number_of_threads():
+    generator, found, before = torch.Generator().manual_seed(3), [], torch.get_num_threads()
+    values, gradient = torch.randn(2, 1, 5 * cpu.CHUNK, generator=generator)
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        own = values.clone()
+        cpu.nadam_step(
+            NAdamInputs(own, gradient.clone(), Moments.of(own), torch.tensor(0.01), None, (0.9, 0.999), 1e-8, 4e-3, None)
+        )
+        found.append(own)
+    torch.set_num_threads(before)
+    assert torch.equal(*found) and not torch.equal(found[0], values)
 
 
 def test_a_parameter_without_a_gradient_and_one_per_l2():
