@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from gatas.graph import Graph
 from gatas.tasks.config import ModelConfig
-from gatas.transitions.cost import estimate_cost, walks_by_step
+from gatas.transitions.cost import entry_bytes, estimate_cost, total_memory, walks_by_step
 
 MOST_WALKS = {3: 1e8, 2: 3e8}
 """For links: walks from all nodes together, by the number of their steps. There is a table for every fold, read in whole."""
+LINK_TABLES, SHARE_OF_MEMORY = 3, 0.5
+"""Tables of links that are held at once (of the whole graph, of a fold, of the next), and their share of the machine's memory."""
 MOST_ENTRIES, MOST_LOOKS = 2e8, 4e9
 """For nodes: entries of one table, some 2 GB, and edges that are looked at to build it, some 10 s."""
 DEGREES: tuple[int, ...] = tuple(1 << power for power in range(16, 3, -1))
@@ -24,7 +26,9 @@ class WalkLimits:
     def fits(self, num_steps: int, max_degree: int | None) -> bool:
         """Whether the rows of all nodes stay within bounds."""
         if self.links:
-            return count_walks(self.graph, num_steps, max_degree) <= MOST_WALKS.get(num_steps, MOST_WALKS[2])
+            walks = count_walks(self.graph, num_steps, max_degree)
+            needed = LINK_TABLES * walks * entry_bytes(self.graph.num_relations, num_steps)
+            return walks <= MOST_WALKS.get(num_steps, MOST_WALKS[2]) and needed <= SHARE_OF_MEMORY * total_memory()
         cost = estimate_cost(self.graph, num_steps, max_degree=max_degree)
         return cost.num_entries <= MOST_ENTRIES and cost.num_walks <= MOST_LOOKS
 

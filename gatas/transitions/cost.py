@@ -149,6 +149,17 @@ def available_memory() -> int:
     return max(0, min(free))
 
 
+def total_memory() -> int:
+    """Return the bytes that the machine has, or its container: the same whatever else runs."""
+    found = [psutil.virtual_memory().total]
+    for limit, _ in CGROUP_LIMITS:
+        try:
+            found.append(int(Path(limit).read_text()))
+        except (OSError, ValueError):  # no such limit, or "max"
+            continue
+    return min(found)
+
+
 def fits(num_bytes: float) -> bool:
     """Whether there is memory for so many bytes, and some to spare."""
     return num_bytes <= MOST_OF_MEMORY * available_memory()

@@ -7,7 +7,8 @@ import gatas
 from gatas.datasets import Dataset
 from gatas.graph import Graph
 from gatas.tasks import NodeClassifier
-from gatas.tasks.walk_limits import WalkLimits
+from gatas.tasks.walk_limits import WalkLimits, count_walks
+from gatas.transitions.cost import entry_bytes
 from tests.tasks.toys import camps
 
 
@@ -42,3 +43,13 @@ def test_a_graph_with_a_hub_is_trained_past_it(monkeypatch, bound, capsys):
 def test_settings_that_are_given_stay():
     config = NodeClassifier(camps(), num_steps=1, max_degree=3).config
     assert config.num_steps == 1 and config.max_degree == 3
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_tables_of_links_fit_into_half_of_the_memory(monkeypatch, links):
+    graph = around_a_hub().graph
+    limits, needed = WalkLimits(graph, links=links), 3 * count_walks(graph, 2, None) * entry_bytes(graph.num_relations, 2)
+    monkeypatch.setattr("gatas.tasks.walk_limits.total_memory", lambda: int(2 * needed))
+    assert limits.degree(2) is None
+    monkeypatch.setattr("gatas.tasks.walk_limits.total_memory", lambda: int(2 * needed) - 1)
+    assert limits.degree(2) == (256 if links else None)
