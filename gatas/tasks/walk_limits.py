@@ -9,7 +9,7 @@ from gatas.transitions.cost import entry_bytes, estimate_cost, total_memory, wal
 MOST_WALKS = {3: 1e8, 2: 3e8}
 """For links: walks from all nodes together, by the number of their steps. There is a table for every fold, read in whole."""
 LINK_TABLES, SHARE_OF_MEMORY = 3, 0.5
-"""Tables of links that are held at once (of the whole graph, of a fold, of the next), and their share of the machine's memory."""
+"""Tables of links held at once (of the whole graph, of a fold, of the next), and their share of the machine's memory."""
 MOST_ENTRIES, MOST_LOOKS = 2e8, 4e9
 """For nodes: entries of one table, some 2 GB, and edges that are looked at to build it, some 10 s."""
 DEGREES: tuple[int, ...] = tuple(1 << power for power in range(16, 3, -1))
