@@ -1,4 +1,4 @@
-"""The code of the documentation: tutorials run from top to bottom, and every command on any page has options that exist."""
+"""The code of README and docs: every block runs, or says why not, and every command has options that exist."""
 
 import shutil
 from pathlib import Path
