@@ -11,13 +11,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-GENES = Path(__file__).parents[1] / "examples/genes"
+from tests.website.code_blocks import QuickReader
+
+ROOT = Path(__file__).parents[1]
+GENES = ROOT / "examples/genes"
 TERMS = [  # GO id, name, aspect
     ("GO:1", "root process", "BP"), ("GO:2", "repair", "BP"), ("GO:3", "fast repair", "BP"), ("GO:4", "old repair", "BP"),
-    ("GO:5", "binding", "MF"), ("GO:6", "nucleus", "CC"), ("all", "all", "universal"),
+    ("GO:5", "binding", "MF"), ("GO:0019005", "SCF ubiquitin ligase complex", "CC"), ("all", "all", "universal"),
 ]  # fmt: skip
 PARENTS = {"bp": [(2, 1, "isa"), (3, 2, "part of"), (4, 1, "regulates"), (1, 7, "isa")], "mf": [], "cc": []}
 NUM_GENES = 24
+SYMBOLS = {1: "TWIN", 2: "TWIN", 4: "FBXO3"}
 
 
 def write_tables(path, tables):
@@ -34,7 +38,7 @@ def write_release(folder, annotations, merged=()):
     numbers = range(1, NUM_GENES + 1)
     tables: dict[str, Any] = {
         "genes": (("_id", "gene_id"), [(n, str(100 + n)) for n in numbers]),
-        "gene_info": (("_id", "symbol"), [(n, "TWIN" if n in (1, 2) else f"G{n}") for n in numbers]),
+        "gene_info": (("_id", "symbol"), [(n, SYMBOLS.get(n, f"G{n}")) for n in numbers]),
         "pfam": (("_id", "pfam_id"), [(n, f"PF{n % 3}") for n in numbers]),
         "prosite": (("_id", "prosite_id"), [(1, None), (3, "PS1")]),
         "cytogenetic_locations": (("_id", "cytogenetic_location"), [(n, f"1p{n % 4}") for n in numbers]),
@@ -56,11 +60,11 @@ def write_release(folder, annotations, merged=()):
 
 OLD = [(n, "bp", "GO:3" if n % 3 else "GO:4", "IEA") for n in range(1, NUM_GENES + 1)]
 OLD += [(n, "mf", "GO:5", "IDA") for n in range(1, NUM_GENES, 2)] + [
-    (n, "cc", "GO:6", "ND" if n == 2 else "TAS") for n in (2, 4, 6)
+    (n, "cc", "GO:0019005", "ND" if n == 2 else "TAS") for n in (2, 4, 6)
 ]
 NEW = [
     *OLD, (1, "bp", "GO:1", "IEA"), (1, "bp", "GO:4", "IMP"), (1, "bp", "GO:4", "IEA"), (3, "bp", "GO:2", "IDA"),
-    (2, "cc", "GO:6", "IDA"), (4, "mf", "GO:5", "IPI"), (5, "mf", "GO:99", "IDA"),
+    (2, "cc", "GO:0019005", "IDA"), (4, "mf", "GO:5", "IPI"), (5, "mf", "GO:99", "IDA"),
 ]  # fmt: skip
 
 
@@ -126,8 +130,8 @@ def test_links_of_the_test_are_new_with_their_evidence_and_whether_they_were_imp
         ("gene:TWIN (101)", "GO:1 root process"): ("IEA", False, True),  # fast repair is part of repair, which is a process
         ("gene:TWIN (101)", "GO:4 old repair"): ("IEA IMP", True, False),
         ("gene:G3", "GO:2 repair"): ("IDA", True, True),  # old repair was merged into it
-        ("gene:TWIN (102)", "GO:6 nucleus"): ("IDA", True, False),
-        ("gene:G4", "GO:5 binding"): ("IPI", True, False),
+        ("gene:TWIN (102)", "GO:0019005 SCF ubiquitin ligase complex"): ("IDA", True, False),
+        ("gene:FBXO3", "GO:5 binding"): ("IPI", True, False),
     }
     assert summary["total_test_links"] == 5 and summary["experimental_test_links"] == 4 and summary["implied_test_links"] == 2
 
@@ -141,7 +145,9 @@ def test_the_same_databases_give_the_same_tables(releases, summary, monkeypatch)
 @pytest.mark.slow
 def test_the_showcase_trains_ranks_explains_and_writes_what_it_measured(releases, monkeypatch):
     script = load("showcase", monkeypatch)
-    monkeypatch.setattr(script, "EXPLAINED", (("gene:G4", "molecular function", "GO:5 binding"), ("gene:NOT", "there", "here")))
+    monkeypatch.setattr(
+        script, "EXPLAINED", (("gene:FBXO3", "molecular function", "GO:5 binding"), ("gene:NOT", "there", "here"))
+    )
     given = [str(releases), "--epochs", "1", "--peers", "popularity", "--results", str(releases / "out/genes.json")]
     monkeypatch.setattr("sys.argv", ["showcase.py", *given])
     assert script.main() == 0
@@ -153,3 +159,12 @@ def test_the_showcase_trains_ranks_explains_and_writes_what_it_measured(releases
     assert 0 < found["ranks"]["gatas"]["all"]["terms of a gene"]["mrr"] <= 1
     assert list(found["steps"]) == ["build", "init", "train", "rank by gatas", "rank by popularity", "explain 1"]
     assert len(list((releases / "pictures").glob("*.png"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_commands_of_the_page_run_on_small_tables(releases, summary, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "showcase").mkdir()
+    (folder / "showcase/genes").symlink_to(releases)
+    QuickReader(folder, ROOT).run_page(ROOT / "docs/showcase-genes.md")

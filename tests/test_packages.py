@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from gatas.cli import main
+from tests.website.code_blocks import QuickReader
 
-PACKAGES = Path(__file__).parents[1] / "examples/packages"
+ROOT = Path(__file__).parents[1]
+PACKAGES = ROOT / "examples/packages"
 
 OLD = """\
 Package: editor-one
@@ -86,6 +88,18 @@ Package-List:
 Package: only-extra
 Extra-Source-Only: yes
 Build-Depends: mta
+"""
+
+TOOL = """
+Package: tool-{number}
+Installed-Size: {number}
+Maintainer: Editor Team <team@example.org>
+Architecture: all
+Depends: libone, libtwo
+Recommends: editor-one
+Suggests: editor-two
+Description: small tool
+Section: editors
 """
 
 
@@ -200,3 +214,15 @@ def test_sections_are_trained_and_asked_for_of_new_packages(tables, monkeypatch)
     gatas("predict", "run", *new, "--out", "new.json")
     answers = {row["id"]: row["class"] for row in json.loads(Path("new.json").read_text())}
     assert answers["package:editor-three"] in {"editors", "libs", "mail"}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_commands_of_the_page_run_on_small_tables(tables, example, tmp_path_factory):
+    for packages in (tables / "indexes").glob("*/Packages"):  # with some more, so that there are links to hold out
+        packages.write_text(packages.read_text() + "".join(TOOL.format(number=number) for number in range(30)))
+    assert example["build"].main() == 0
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "showcase").mkdir()
+    (folder / "showcase/packages").symlink_to(tables)
+    QuickReader(folder, ROOT).run_page(ROOT / "docs/showcase-packages.md")

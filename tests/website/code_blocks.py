@@ -11,19 +11,40 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from gatas.cli import main
 
 BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-WORD = re.compile(r"[^\W\d_]{2,}")
+WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,}+(?!\d)")
 PORT = "8000"
 """The port of servers in pages; a free one takes its place."""
+SHOWN = 0.8
+"""The share of the words shown as output that must be in it: what a model ranks may differ a little between processors."""
+PLAIN = re.compile(r"gatas (?!serve)[^|&;<>$]*")
+"""A command that needs no shell."""
+SERVE = re.compile(r"^gatas serve [^#&\n]*[^#&\n ]", re.MULTILINE)
+LESS = {
+    r"\bepochs=\d+": "epochs=1",
+    r"\bseed=0\b": "seed=0, epochs=1",
+    r"\btrials([= ])\d+": r"trials\g<1>2",
+    r"--seeds \d+": "--seeds 2",
+    r"--workers \d+": "--workers 1",
+    r"(?m)^gatas (init|config show) [^#>\n]*": r"\g<0> --set training.epochs=1 ",
+    r"(?m)^gatas train [^#>\n]*": r"\g<0> --set training.epochs=1 --no-report ",
+}
+"""What takes the place of what, where code shall take seconds."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +71,43 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def words(text: str) -> set[str]:
-    """The words of a text, without numbers."""
+    """The words of a text, without numbers and fingerprints."""
     return set(WORD.findall(text))
+
+
+def free_port() -> int:
+    """A port that nothing listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def compare(block: Block, printed: str) -> None:
+    """A block of output has the words of what was printed."""
+    shown = words(block.code)
+    missing = shown - words(printed)
+    assert len(missing) <= (1 - SHOWN) * len(shown), f"{block} shows {sorted(missing)}, which is not in:\n{printed}"
 
 
 class Reader:
     """Runs the blocks of one page after another: in one folder, which `cd` changes, and with one set of Python names."""
 
-    def __init__(self, folder: Path, repository: Path, port: int) -> None:
-        self.folder, self.repository, self.port = folder, repository, port
+    def __init__(self, folder: Path, repository: Path) -> None:
+        self.folder, self.repository, self.port = folder, repository, free_port()
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.groups: list[int] = []
+
+    def run_page(self, page: Path) -> None:
+        """Run the code of a page, and compare what it prints with what is shown; end what is left in the background."""
+        printed = ""
+        try:
+            for block in blocks_of(page):
+                if block.language == "text":
+                    compare(block, printed)
+                elif block.language in ("sh", "python") and block.reason is None:
+                    printed = self.run(block)
+        finally:
+            self.end()
 
     def run(self, block: Block) -> str:
         """Run a block, and return what it printed."""
@@ -93,6 +140,51 @@ class Reader:
         for group in self.groups:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
+
+
+class QuickReader(Reader):
+    """Runs blocks in seconds: with less to do, and commands of `gatas` in this process, which has imported what they need.
+
+    A server is started in the background, where a reader would open another terminal.
+    """
+
+    def run(self, block: Block) -> str:
+        code = block.code.replace("\\\n", " ")
+        for written, less in LESS.items():
+            code = re.sub(written, less, code)
+        return super().run(replace(block, code=code))
+
+    def _shell(self, code: str, block: Block) -> str:
+        printed = ""
+        for plain, lines in groupby(code.splitlines(), lambda line: bool(PLAIN.fullmatch(line.split(" #")[0]))):
+            if plain:
+                printed += "".join(self._gatas(shlex.split(line, comments=True), block) for line in lines)
+            else:
+                printed += super()._shell(self._in_background("\n".join(lines)), block)
+        return printed
+
+    def _gatas(self, words: list[str], block: Block) -> str:
+        """Run a command that asks nothing, and shows warnings as it would elsewhere."""
+        printed = io.StringIO()
+        streams = patch("sys.stdin", io.StringIO()), patch("sys.stdout", printed), patch("sys.stderr", printed)
+        with contextlib.ExitStack() as stack:
+            for one in (*streams, patch("sys.argv", words), contextlib.chdir(self.folder), warnings.catch_warnings()):
+                stack.enter_context(one)
+            warnings.simplefilter("default")
+            try:
+                main()
+            except SystemExit as end:
+                assert not end.code, f"{block}: {shlex.join(words)}: {printed.getvalue()}"
+        return printed.getvalue()
+
+    def _in_background(self, code: str) -> str:
+        """Start servers in the background, each at a port of its own, and wait until they answer."""
+        if not SERVE.search(code):
+            return code
+        self.port = free_port()
+        ready = f"http://127.0.0.1:{self.port}/v2/health/ready"
+        wait = f"curl --silent --retry 300 --retry-delay 1 --retry-connrefused --output .ready {ready}"
+        return SERVE.sub(rf"\g<0> --port {self.port} 2> .server.log &\n{wait}", code)
 
 
 def gatas_commands(block: Block) -> Iterator[list[str]]:
