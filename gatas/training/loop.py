@@ -15,6 +15,7 @@ import torch
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError, GatasError, GatasWarning, TrainingError
 from gatas.graph import Graph
+from gatas.ops.memory import memory_kept
 from gatas.ops.threads import settle_threads
 from gatas.tasks import LinkPredictor, Model, NodeClassifier, NodeTask
 from gatas.tasks.batches import Batches, stacked
@@ -68,7 +69,8 @@ def fit_models(
     learner = Learner.of(models, task, config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, Reporter(report, None), limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
-    with interruptible(group) as interrupt, saving as checkpoints, quick_products(learner.device, config.training.precision):
+    products = quick_products(learner.device, config.training.precision)
+    with interruptible(group) as interrupt, saving as checkpoints, products, memory_kept():
         choices = choices_of(models[0], dataset, config)
         with reporting(report if first else None, progress and first, choices) as session.report:
             session.learn(checkpoints, interrupt)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from gatas.datasets import Dataset
+from gatas.ops.memory import memory_kept
 from gatas.tasks import LinkPredictor, Model
 from gatas.tasks.batches import Batches
 from gatas.training.checkpoint import Checkpoints, Position
@@ -52,7 +53,7 @@ def fit_side_by_side(
     rates = Rates.of(models, configs, where)
     learner = Learner.of(models, make_task(dataset, training), training, where, rates=rates)
     session = TolerantSession(learner, [seed] * len(models), Reporter(report, None), limit or Limit())
-    with interruptible() as interrupt, quick_products(where, training.precision):
+    with interruptible() as interrupt, quick_products(where, training.precision), memory_kept():
         session.learn(Checkpoints(None, configs[0], {}), interrupt)
         metrics = session.measure()
     runs = []
