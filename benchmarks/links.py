@@ -2,10 +2,12 @@
 
     python -m benchmarks.links ablation DATA… [--only NAME;…] [--seeds 2] --log results/links-ablation.jsonl
     python -m benchmarks.links cost DATA… [--device cuda]
+    python -m benchmarks.links ranking DATA… [--device cuda]
 
 DATA is a YAML file or the name of a data set. For the ablation test splits are taken away before anything is trained; what the
 log has is not run again, and several of these processes may be started. Costs are seconds of an epoch once everything is
-compiled, and seconds to rank the links of the test split, whose ranks are not looked at.
+compiled, and seconds to rank the links of the test split, whose ranks are not looked at; `ranking` measures these alone, with
+the weights that a training begins with.
 """
 
 import argparse
@@ -145,9 +147,29 @@ def cost(args: argparse.Namespace) -> None:
     report.write(args.to)
 
 
+def ranking(args: argparse.Namespace) -> None:
+    """Write a report of seconds to rank the test split by the default, untrained, three times."""
+    where = chosen_device(args.device)
+    name = "ranking-gpu" if where.type == "cuda" else "ranking"
+    report, rows = Report(name, "How long does it take to rank a test split?", ("torch", "numba", "numpy")), []
+    for named in args.data:
+        for _, dataset, config in loaded(named, args.data_dir):
+            settings = default_of(dataset, config).for_data(dataset)
+            run = Run(settings, 0, {}, [], make_model(dataset, settings, 0).to(where), dataset)
+            times = []
+            for _ in range(3):
+                predictor, started = run.predictor.prepare(), perf_counter()
+                predictor.evaluate_ranking("test")
+                times.append(f"{perf_counter() - started:.2f}")
+            links = int((dataset.splits["test"].label == 1).sum())
+            rows.append([dataset.name, f"{dataset.graph.num_nodes:,}", f"{links:,}", torch.get_num_threads(), *times])
+    report.table(["data", "nodes", "test links, each at both ends", "threads", "first, s", "again, s", "again, s"], rows)
+    report.write(args.to)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ablation", "cost"))
+    parser.add_argument("what", choices=("ablation", "cost", "ranking"))
     parser.add_argument("data", nargs="+")
     parser.add_argument("--only", help="names of settings, with semicolons between")
     parser.add_argument("--seeds", type=int, default=2)
@@ -157,7 +179,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
-    (ablation if args.what == "ablation" else cost)(args)
+    {"ablation": ablation, "cost": cost, "ranking": ranking}[args.what](args)
 
 
 if __name__ == "__main__":
