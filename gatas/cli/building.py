@@ -21,7 +21,7 @@ def builds_said(clock: Callable[[], float] = monotonic) -> Iterator[None]:
     def tell(share: float) -> None:
         nonlocal started, due
         now = clock()
-        if now >= due:
+        if now >= due and share < 1:
             stderr.print(f"building transitions, {share:.0%}  {readable_seconds(now - started)}", style="dim", soft_wrap=True)
             due = now + NEXT_AFTER
         if share >= 1:
