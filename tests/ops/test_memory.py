@@ -1,7 +1,11 @@
 """Memory that a training frees stays with it until its end."""
 
 import ctypes
+import os
 import resource
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -46,3 +50,28 @@ def test_without_glibc_nothing_changes(monkeypatch):
     monkeypatch.setattr(memory, "_glibc", lambda: None)
     with memory_kept():
         assert pages_taken(10) > 5 * SIZE / 4096
+
+
+HUGE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+TENSORS = """
+import resource, sys
+if "huge" in sys.argv:
+    from gatas.ops.memory import use_huge_pages
+    use_huge_pages()
+import torch
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+torch.ones(50_000_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(
+    not HUGE.exists() or "[madvise]" not in HUGE.read_text(), reason="this system gives no large pages for the asking"
+)
+@pytest.mark.parametrize(("asked", "said", "are_huge"), [("huge", None, True), ("", None, False), ("huge", "0", False)])
+def test_large_tensors_are_made_of_large_pages_unless_the_environment_says_otherwise(asked, said, are_huge):
+    env = {name: value for name, value in os.environ.items() if name != "THP_MEM_ALLOC_ENABLE"}
+    env |= {} if said is None else {"THP_MEM_ALLOC_ENABLE": said}
+    command = [sys.executable, "-c", TENSORS, asked]
+    taken = int(subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout)
+    assert (taken < 50_000_000 * 4 / 4096 / 10) == are_huge
