@@ -43,6 +43,10 @@ VARIANTS: dict[str, Settings] = {
     "paths alone": {"model": {"link_score": ("paths",)}},
     "vectors and paths": {"model": {"link_score": ("vectors", "paths")}},
     "all three": {"model": {"link_score": ("vectors", "neighbourhood", "paths")}},
+    "one slot hidden": {"training": {"hidden_folds": 0}},
+    "no walk comes back": {"model": {"revisits": False}},
+    "DistMult": {"model": {"decoder": "distmult"}},
+    "a matrix for each type": {"model": {"decoder": "bilinear"}},
     "the paper's head, one slot hidden": {"model": {"link_score": ("pair",)}},
     "the paper's head, hidden exactly": {"model": {"link_score": ("pair",)}, "training": {"hidden_folds": 10}},
 }
