@@ -15,6 +15,7 @@ from gatas.errors import ConfigError, GatasError, GatasWarning
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gatas.datasets import Dataset
     from gatas.datasets.column_roles import ColumnRole
     from gatas.datasets.guessing import Guess
     from gatas.training import Config
@@ -71,6 +72,9 @@ def init(
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".* columns? (was|were) not used", GatasWarning)  # these are in the list
             dataset = open_dataset(config.data)
+            if "keep_reverse" not in data and reverses_are_evidence(dataset):
+                config = config.with_settings({"data.keep_reverse": True})
+                dataset = open_dataset(config.data)
     except GatasError as error:
         write(config, out)
         raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None
@@ -183,6 +187,24 @@ def _runs(roles: "Sequence[ColumnRole]") -> "list[list[ColumnRole]]":
         else:
             runs.append([role])
     return runs
+
+
+def reverses_are_evidence(dataset: "Dataset") -> bool:
+    """Say so where some links go both ways, but not nearly all of a type: then a reverse is known when a link is asked for."""
+    from gatas.datasets.held_out import shares_both_ways, some_go_both_ways
+
+    if dataset.task != "link prediction":
+        return False
+    shares = shares_both_ways(dataset.splits["train"], dataset.graph.num_nodes)
+    if not some_go_both_ways(shares):
+        return False
+    share = f"{shares.max():.0%}" if len(shares) == 1 else f"up to {shares.max():.0%}, by type,"
+    stdout.print(
+        f"Links go both ways: {share} of them. A link may be asked for while its reverse is known, so reverses of held-out "
+        "links stay in the graph; --set data.keep_reverse=false removes them.\n",
+        soft_wrap=True,
+    )
+    return True
 
 
 def write(config: "Config", out: Path) -> None:

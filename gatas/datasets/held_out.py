@@ -19,6 +19,8 @@ from gatas.graph.inputs import Ints
 
 TRAIN, VALID, TEST = range(len(SPLITS))
 UNASKED = -1
+SYMMETRIC = 0.98
+"""Where so many of a type's links go both ways, a link and its reverse are one: both are held out together."""
 
 Flags = NDArray[np.int8]
 
@@ -231,3 +233,17 @@ def is_symmetric(graph: Graph) -> bool:
     there = pair_keys(source, kind, target, graph.num_nodes)
     back = pair_keys(target, kind, source, graph.num_nodes)
     return bool(graph.num_edges) and bool(np.array_equal(np.sort(there), np.sort(back)))
+
+
+def shares_both_ways(pairs: Pairs, num_nodes: int) -> NDArray[np.float64]:
+    """Return, for each type, the share of its links whose reverse is a link of the type too."""
+    given = IndexedPairs(pairs.source, pairs.edge_type, pairs.target, num_nodes).take(pairs.label == 1)
+    links = given.take(given.source != given.target).distinct(undirected=False)
+    both_ways = np.bincount(links.kind, np.isin(links.key, links.reversed().key))
+    shares: NDArray[np.float64] = both_ways / np.maximum(np.bincount(links.kind), 1)
+    return shares
+
+
+def some_go_both_ways(shares: NDArray[np.float64]) -> bool:
+    """Whether some links, but of no type nearly all, go both ways: then a link's reverse speaks for it, and is not the same."""
+    return bool(shares.any() and shares.max() < SYMMETRIC)

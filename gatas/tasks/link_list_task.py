@@ -113,9 +113,18 @@ class LinkListTask(LinkTask):
 
         Vectors are told apart from them all the same, which keeps them from learning their own links by heart.
         """
-        known = self.known_ends[backward]
-        found: Tensor = mark_known(known.starts, known.nodes, edge_type, query, slot, count)
-        return found.scatter(1, answer[:, None], False)
+        return self._known(edge_type, query, slot, count, backward).scatter(1, answer[:, None], False)
+
+    def _known(self, edge_type: Tensor, query: Tensor, slot: Tensor, count: int, backward: bool) -> Tensor:
+        """(B, C) which candidates are known answers of a query.
+
+        Where reverses are hidden with links, also those whose link leads to the query: the answer's reverse is hidden, so
+        paths would learn from all others that a link speaks against its reverse.
+        """
+        ends = self.known_ends if self.hides_reverses else [self.known_ends[backward]]
+        marks = [mark_known(known.starts, known.nodes, edge_type, query, slot, count) for known in ends]
+        found: Tensor = marks[0] if len(marks) == 1 else marks[0] | marks[1]
+        return found
 
     def _may_answer(self, edge_type: Tensor, candidates: Tensor, answer: Tensor, backward: bool) -> Tensor | None:
         """(B, C) which candidates are nodes of a type that such links have at that end; None: all are."""
@@ -196,8 +205,7 @@ class LinkListTask(LinkTask):
     ) -> Tensor:
         """(parts, Q, 1 + nodes): the true answer's scores, then those of the nodes that it is told apart from."""
         scores = torch.stack(scorer.parts(query, edge_type, backward=backward))
-        known = self.known_ends[backward]
-        hidden: Tensor = mark_known(known.starts, known.nodes, edge_type, query, scorer.slot, self.num_nodes)
+        hidden = self._known(edge_type, query, scorer.slot, self.num_nodes, backward)
         permitted = self._may_answer(edge_type, torch.arange(self.num_nodes, device=self.device), answer, backward)
         hidden = hidden if permitted is None else hidden | ~permitted
         own = scores.gather(2, answer[None, :, None].expand(len(scores), -1, 1))

@@ -346,6 +346,19 @@ def test_links_listed_both_ways_are_directed_where_their_reverses_are_kept(gatas
     assert code == 0 and "edges of 6 types" in out
 
 
+@pytest.mark.parametrize(("share", "kept"), [(0, False), (0.5, True), (1, False)])
+def test_reverses_of_held_out_links_stay_where_some_links_but_not_all_go_both_ways(gatas, tables, share, kept):
+    there = [(f"e{k % 40}", f"e{(k % 40 + 1 + k // 40) % 40}") for k in range(200)]
+    rows = there + [(b, a) for a, b in there[: int(share * 200)]]
+    (tables / "follows.csv").write_text("from,to\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    code, out, _ = gatas("init", "follows.csv", "--yes", "--out", "follows.yaml")
+    assert code == 0 and bool(data(tables / "follows.yaml")["keep_reverse"]) == kept
+    assert ("Links go both ways: " in out) == kept
+    said = ("--set", "data.keep_reverse=false")
+    assert gatas("init", "follows.csv", *said, "--yes", "--out", "said.yaml")[0] == 0
+    assert not data(tables / "said.yaml")["keep_reverse"]
+
+
 def test_files_of_links_are_held_out_beside_a_node_table_without_labels_too(gatas, tables):
     write_links(tables / "kg")
     (tables / "kg/nodes.csv").write_text("id,size,topic\n" + "".join(f"e{k},{k * k},{'ab'[k % 2]}\n" for k in range(50)))

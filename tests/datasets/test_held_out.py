@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from gatas.datasets import Dataset, Pairs, read_dataset
+from gatas.datasets.held_out import shares_both_ways, some_go_both_ways
 from gatas.errors import GatasError, GatasWarning, GraphError
 from gatas.graph import Graph
 from gatas.tasks import LinkTask
@@ -220,6 +221,20 @@ def test_a_column_of_splits_and_ratios_keep_reverses_too(edges):
     graph, held = known(drawn.graph), [link for split in ("valid", "test") for link in asked(drawn, split)]
     assert not graph & set(held) and any((b, kind, a) in graph for a, kind, b in held)
     drawn.check_leaks(strict=True, directed=True)
+
+
+@pytest.mark.parametrize(("both_ways", "some"), [(0, False), (1, True), (45, True), (50, False)])
+def test_some_links_go_both_ways_where_that_is_so_of_any_but_of_no_type_nearly_all(both_ways, some):
+    there, back = (np.arange(50), np.arange(50) + 1), (np.arange(both_ways) + 1, np.arange(both_ways))
+    source, target = np.concatenate([there, back], axis=1)
+    pairs = Pairs(source, np.zeros(len(source), np.int64), target, np.ones(len(source), np.int8))
+    assert shares_both_ways(pairs, 51) == approx([2 * both_ways / (50 + both_ways)])
+    assert some_go_both_ways(shares_both_ways(pairs, 51)) is some
+    symmetric = np.array([[3, 9], [9, 3]])
+    source, target, kind = (
+        np.append(one, two) for one, two in zip((source, target, pairs.edge_type), (*symmetric, [1, 1]), strict=True)
+    )
+    assert not some_go_both_ways(shares_both_ways(Pairs(source, kind, target, np.ones(len(source), np.int8)), 51))
 
 
 def test_a_reverse_may_be_a_negative_where_reverses_are_kept(edges):

@@ -298,3 +298,27 @@ def test_a_gpu_learns_and_answers_as_a_cpu_does(parts):
     ours, theirs = (run.predictor.predict_links(nodes, [name] * 8, nodes[::-1]) for run in runs)
     np.testing.assert_allclose(theirs, ours, atol=0.02)
     assert len(runs[1].predictor.rank_links(0, name, top=3).probabilities) == 3
+
+
+def mutual(num_nodes=60, seed=0):
+    """Nine of ten links go both ways; those held out leave no reverse in the graph. Return also the links that go one way."""
+    generator = np.random.default_rng(seed)
+    low, high = np.triu_indices(num_nodes, 1)
+    chosen = generator.choice(len(low), 160, replace=False)
+    held, one_way, both = (np.stack([low[part], high[part]]) for part in np.split(chosen, [20, 34]))
+    source, target = np.concatenate([one_way, both, both[::-1]], axis=1)
+    graph = Graph.from_edges(source, target, num_nodes=num_nodes, inverse=True)
+    asked = np.concatenate([held, generator.integers(num_nodes, size=(2, 20))], axis=1)
+    valid = Pairs(asked[0], np.zeros(40, np.int64), asked[1], (np.arange(40) < 20).astype(np.int8))
+    train = Pairs(source, np.zeros(len(source), np.int64), target, np.ones(len(source), np.int8))
+    return Dataset.for_links(graph, {"train": train, "valid": valid}, name="mutual"), one_way.T
+
+
+def test_a_link_does_not_speak_against_its_reverse_where_both_are_hidden_together():
+    """The answer's reverse is hidden; were those of others seen, paths would learn that a link speaks against its reverse."""
+    dataset, one_way = mutual()
+    run = gatas.fit(gatas.LinkPredictor(dataset, **PARTS), dataset, seed=0, **(LISTS | {"epochs": 20, "patience": 20}))
+    (name,) = dataset.names
+    answers = [run.predictor.explain_link(int(end), name, int(start)) for start, end in one_way]
+    reverse = [part.value for answer in answers for part in answer.contributions if part.name == f"{name}⁻¹"]
+    assert len(reverse) == len(answers) and max(map(abs, reverse)) < 0.05
