@@ -23,7 +23,7 @@ from gatas.tasks.link_lists import Links
 from gatas.tasks.link_paths import log_degrees, path_weights, walks_both_ways
 from gatas.tasks.model import Model
 from gatas.tasks.settings import ModelSettings
-from gatas.transitions import Transitions, TransitionSource
+from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.build import Walks
 from gatas.transitions.hidden import HiddenFolds
 
@@ -114,7 +114,8 @@ class LinkPredictor(Model):
         """Get ready to hide the links of one fold at a time from the graph that nodes are represented from."""
         walks = Walks(**{name: getattr(self.transitions.setting, name) for name in Walks.__dataclass_fields__})
         columns = (links.source, links.edge_type, links.target, fold, self.edge_types)
-        self.hidden, self.degrees_without = HiddenFolds(self.graph, walks, *columns, reverse=reverse), {}
+        settings: Any = {"reverse": reverse, "on_demand": not isinstance(self.transitions, Transitions)}
+        self.hidden, self.degrees_without = HiddenFolds(self.graph, walks, *columns, **settings), {}
 
     def stop_hiding(self) -> None:
         """Represent nodes from all of the graph from now on, and let go of the tables of all folds."""
@@ -141,7 +142,8 @@ class LinkPredictor(Model):
         """Represent nodes from another graph of the same nodes and types for a while, such as one with more edges."""
         walks, setting = self.transitions, self.transitions.setting
         limits: Any = {name: getattr(setting, name) for name in ("max_candidates", "max_degree", "revisits")}
-        self.transitions = Transitions.build(graph, setting.num_steps, setting.kind, **limits)
+        make = Transitions.build if isinstance(walks, Transitions) else OnDemand
+        self.transitions = make(graph, setting.num_steps, setting.kind, **limits)
         self.graph, before = graph, self.graph
         self.hide(None)
         try:

@@ -17,7 +17,7 @@ from gatas.tasks.link_lists import Links, list_batches
 from gatas.tasks.part_weights import Examples, fit_bias, fit_part_weights
 from gatas.tasks.walk_limits import WalkLimits, count_walks, resolved
 from gatas.training.config import Config
-from gatas.transitions import HiddenFolds, Transitions
+from gatas.transitions import HiddenFolds, OnDemand, Transitions
 from tests.tasks.toys import SMALL, likes, predictor
 from tests.transitions.test_properties import no_gpu
 
@@ -322,3 +322,14 @@ def test_a_link_does_not_speak_against_its_reverse_where_both_are_hidden_togethe
     answers = [run.predictor.explain_link(int(end), name, int(start)) for start, end in one_way]
     reverse = [part.value for answer in answers for part in answer.contributions if part.name == f"{name}⁻¹"]
     assert len(reverse) == len(answers) and max(map(abs, reverse)) < 0.05
+
+
+def test_rows_on_demand_are_on_demand_with_links_hidden_too_and_train_the_same_model(monkeypatch):
+    dataset = likes()
+    walks: dict[str, Any] = {"num_steps": 2, "revisits": True}
+    stored = gatas.fit(gatas.LinkPredictor(dataset, **PARTS, num_steps=2), dataset, seed=0, **LISTS)
+    rows = OnDemand(dataset.graph, **walks)
+    monkeypatch.setattr(Transitions, "build", lambda *_, **__: pytest.fail("a table was built"))
+    asked = gatas.fit(gatas.LinkPredictor(dataset, transitions=rows, **PARTS, num_steps=2), dataset, seed=0, **LISTS)
+    assert asked.history[-1]["loss"] == stored.history[-1]["loss"]
+    assert asked.metrics["valid"] == stored.metrics["valid"]
