@@ -1,7 +1,7 @@
 """`Learner`: one or several models that learn at once, batch by batch, on a CPU or as captured CUDA graphs."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +17,7 @@ from gatas.training.config import TrainingConfig
 from gatas.training.group import ALONE, Group
 from gatas.training.nadam import NAdam
 from gatas.training.rates import Rates
+from gatas.training.weight_average import WeightAverage
 
 Work = Callable[[Any, Batch], Tensor]  # of one model
 PAIRS = 16_384
@@ -65,12 +66,12 @@ class Learner:
             num_models=num_models,
         )
         self.best = self.optimiser.values.clone()
-        self.averaged = self.optimiser.values.clone() if config.ema_decay and not sparse else None
+        self.average = WeightAverage(self.optimiser.values, config.ema_decay) if config.ema_decay and not sparse else None
         self.draw = torch.zeros((), dtype=torch.int64, device=device)
         whole = not (isinstance(task, LinkTask) and (task.lists or task.hidden_folds))  # else tables change between batches
         captures = device.type == "cuda" and self.model.captures and whole and not sparse  # rows are counted by the host
         changed = [*self.counters.values(), self.optimiser.values, *self.optimiser.moments]
-        changed += [] if self.averaged is None else [self.averaged]
+        changed += [] if self.average is None else [self.average.values]
         self.training = Loop(self._step, captures, changed, self.model.look_ahead)
         self.splits: dict[str, Split] = {}
         self.ranks: dict[str, list[Ranks | None]] = {}
@@ -128,7 +129,7 @@ class Learner:
         """Return all that changes in training, by name; to be copied into."""
         moments = {f"moments.{name}": tensor for name, tensor in self.optimiser.moments._asdict().items()}
         counters = {f"counters.{name}": tensor for name, tensor in self.counters.items()}
-        averaged = {} if self.averaged is None else {"averaged": self.averaged}
+        averaged = {} if self.average is None else {"averaged": self.average.values}
         return {"values": self.optimiser.values, "best": self.best, **averaged, **moments, **counters}
 
     def train(self, batches: Batches, first: int = 0, stop: Callable[[], bool] = lambda: False) -> Tensor:
@@ -161,31 +162,9 @@ class Learner:
             losses = self._call(self._loss, batch, 0)
         losses.sum().backward()  # type: ignore[no-untyped-call]
         self.optimiser.step(self.group)
-        if self.averaged is not None:
-            self._average()
+        if self.average is not None:
+            self.average.follow(self.optimiser.moments.steps)
         return losses.detach()
-
-    @torch.no_grad()
-    def _average(self) -> None:
-        """Let the running average of weights follow them: quickly at first, since what they were drawn as says nothing."""
-        assert self.averaged is not None
-        steps = self.optimiser.moments.steps
-        kept = ((steps + 1) / (steps + 10)).clamp_max(self.config.ema_decay)
-        self.averaged.lerp_(self.optimiser.values, 1 - kept)
-
-    @contextmanager
-    def _averages(self) -> Iterator[None]:
-        """Have the averages of weights in place of the weights, if there are any."""
-        if self.averaged is None:
-            yield
-            return
-        values = self.optimiser.values
-        last = values.clone()
-        values.copy_(self.averaged)
-        try:
-            yield
-        finally:
-            values.copy_(last)
 
     def _loss(self, model: Learnable, batch: Batch) -> Tensor:
         return self.task.objective(model, **self.group.share(batch), whole=batch)
@@ -213,7 +192,7 @@ class Learner:
         self.model.eval()
         draws = range(self.config.evaluation_draws if self.config.evaluation_mode == "sample" else 1)
         self.ranks.pop(split, None)
-        with self._averages():
+        with nullcontext() if self.average is None else self.average.in_place():
             return torch.stack([self._predicted(split, -1 - draw) for draw in draws])
 
     def _predicted(self, split: str, draw: int) -> Tensor:
@@ -297,7 +276,7 @@ class Learner:
     def keep_best(self, improved: list[bool]) -> None:
         """Keep the weights of the models that have improved as their best."""
         chosen = torch.tensor(improved, device=self.device)[:, None]
-        now = self.optimiser.values if self.averaged is None else self.averaged
+        now = self.optimiser.values if self.average is None else self.average.values
         self.best.copy_(torch.where(chosen, now, self.best))
 
     @torch.no_grad()
@@ -308,20 +287,20 @@ class Learner:
     @torch.no_grad()
     def take_averages(self) -> None:
         """Put the averages of weights, if there are any, in place of the weights."""
-        if self.averaged is not None:
-            self._take(self.averaged)
+        if self.average is not None:
+            self._take(self.average.values)
 
     def _take(self, weights: Tensor) -> None:
         self.optimiser.values.copy_(weights)
-        if self.averaged is not None:
-            self.averaged.copy_(weights)
+        if self.average is not None:
+            self.average.values.copy_(weights)
 
     @torch.no_grad()
     def restart(self, rows: Tensor) -> None:
         """Put some of the models back to their best weights, with nothing remembered of the steps since."""
         self.optimiser.values[rows] = self.best[rows]
-        if self.averaged is not None:
-            self.averaged[rows] = self.best[rows]
+        if self.average is not None:
+            self.average.values[rows] = self.best[rows]
         self.optimiser.moments.first[rows] = 0.0
         self.optimiser.moments.second[rows] = 0.0
 

@@ -33,7 +33,7 @@ def test_the_average_is_that_of_all_weights_there_were(models):
             one._step(batch)
         kept = min(0.5, (number + 2) / (number + 11))
         expected = kept * expected + (1 - kept) * plain.optimiser.values
-    torch.testing.assert_close(averaging.averaged, expected)
+    torch.testing.assert_close(averaging.average.values, expected)
     assert torch.equal(averaging.optimiser.values, plain.optimiser.values)  # learning itself does not look at it
 
 
@@ -46,7 +46,7 @@ def test_the_average_is_what_answers_and_what_is_kept():
     assert torch.equal(averaging.optimiser.values, last)
     averaging.keep_best([True])
     averaging.restore_best()
-    assert torch.equal(averaging.optimiser.values, averaging.averaged) and not torch.equal(averaging.averaged, last)
+    assert torch.equal(averaging.optimiser.values, averaging.average.values) and not torch.equal(averaging.average.values, last)
     assert torch.equal(averaging.predict("valid"), answers)
 
 
