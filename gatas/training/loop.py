@@ -4,7 +4,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +21,7 @@ from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, TrainingConfig
+from gatas.training.final_test import final_graph, measured_on
 from gatas.training.folder import MODELS, write_run
 from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
@@ -76,7 +76,7 @@ def fit_models(
             session.learn(checkpoints, interrupt)
         if isinstance(models[0], LinkPredictor):
             models[0].stop_hiding()  # tables of several folds, which the next seed's would come on top of
-        metrics = session.measure(_final_graph(dataset, config))
+        metrics = session.measure(final_graph(dataset, config.data))
         runs = []
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
             weights = learner.weights(number)
@@ -89,13 +89,6 @@ def fit_models(
         if folder is not None and first:
             write_run(runs, Path(folder))
     return runs
-
-
-def _final_graph(dataset: Dataset, config: Config) -> Graph | None:
-    """Return the graph with validation links as edges, where the final test is to be on it."""
-    if not getattr(config.data, "validation_edges", False) or "valid" not in dataset.splits:
-        return None
-    return dataset.with_validation_edges().graph
 
 
 def _one_after_another(
@@ -351,8 +344,7 @@ class Session:
 
     def measured(self, split: str, graph: Graph | None) -> list[dict[str, Any]]:
         """Return the metrics of every model on a split; those from a `graph` with validation links say so."""
-        model, said = self.learner.model, {} if graph is None else {"validation_edges": True}
-        with nullcontext() if graph is None or not isinstance(model, LinkPredictor) else model.looking_at(graph):
+        with measured_on(graph, self.learner.model) as said:
             logits = self.learner.predict_valid() if split == "valid" else self.learner.predict(split)
         ranks = self.learner.ranks.get(split, [None] * len(logits))
         found = []
