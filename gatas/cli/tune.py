@@ -90,7 +90,7 @@ def print_tuning(tuning: "Tuning", folder: Path) -> None:
     others = "".join(f", {count} {kind}" for kind, count in counts.items() if count)
     print_table(
         f"{len(tuning.trials)} trials{others}; the best by validation {tuning.metric}",
-        top_table(tuning.trials, tuning.metric, TOP),
+        top_table(tuning.trials, tuning.metric, TOP, stdout.width),
     )
     if tuning.importance:
         most = list(tuning.importance.items())[:5]
