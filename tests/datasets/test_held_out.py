@@ -116,7 +116,7 @@ def test_files_of_pairs_say_what_is_asked_for(edges):
     path = edges("source,target,type\na,b,x\nb,c,x\nc,d,x\nd,e,y\n")
     test = edges("source,target,type,label\nc,b,x,1\na,e,x,0\n", "test.csv")
     valid = edges("source,target,type\na,d,x\n", "valid.csv")
-    with pytest.warns(GatasWarning, match="1 edges repeat links of valid or test"):
+    with pytest.warns(GatasWarning, match="1 edge repeats links of valid or test"):
         dataset = read_dataset(path, **LINKS, pairs={"valid": valid, "test": test})
     assert dataset.names == ("x",) and known(dataset.graph) == {(0, "x", 1), (2, "x", 3), (3, "y", 4)}
     assert asked(dataset, "train") == [(0, "x", 1), (2, "x", 3)]
@@ -203,7 +203,7 @@ def test_only_exact_repeats_leave_the_graph_where_reverses_are_kept(edges):
     both = {(1, "spouse", 0), (1, "spouse", 2)}
     with pytest.warns(GatasWarning, match="3 edges repeat links of valid or test, in either direction, and were taken out"):
         without = read_dataset(path, **LINKS, direction="inverse", pairs={"test": test})
-    with pytest.warns(GatasWarning, match="1 edges repeat links of valid or test and were taken out"):
+    with pytest.warns(GatasWarning, match="1 edge repeats links of valid or test and was taken out"):
         kept = read_dataset(path, **LINKS, direction="inverse", pairs={"test": test}, keep_reverse=True)
     assert known(kept.graph) == known(without.graph) | both
     assert set(asked(kept, "train")) == {(2, "spouse", 3)} | both
