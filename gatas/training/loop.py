@@ -32,6 +32,7 @@ from gatas.training.progress import Entry, Report, Reporter, reporting
 from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 from gatas.training.task_making import choices_of, make_task
+from gatas.training.uncalibrated import warn_of_uncalibrated
 
 JUMP = 3.0
 """A loss that is so many times that of the epoch before, and more by 1 at least, is worth a warning."""
@@ -66,6 +67,8 @@ def fit_models(
     if len(models) > 1 and (config.training.loss == "list" or not models[0].stacks):
         return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
     task = make_task(dataset, config.training, models[0])
+    if group.first:
+        warn_of_uncalibrated(task, dataset)
     learner = Learner.of(models, task, config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, Reporter(report, None), limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
@@ -321,10 +324,9 @@ class Session:
 
     def measure(self, final_graph: Graph | None = None) -> list[dict[str, Any]]:
         """Measure every model on every split; test data is looked at here, once, from the `final_graph` if there is one."""
-        found: list[dict[str, Any]] = [
-            {"best_epoch": best, "epochs": len(self.history) if last < 0 else last + 1}
-            for best, last in zip(self.stopping.best_epoch, self.stopping.last_epoch, strict=True)
-        ]
+        ends = [len(self.history) if last < 0 else last + 1 for last in self.stopping.last_epoch]
+        best = self.stopping.best_epoch if self.validates else [end - 1 for end in ends]  # without validation the last
+        found: list[dict[str, Any]] = [{"best_epoch": kept, "epochs": end} for kept, end in zip(best, ends, strict=True)]
         for own, last in zip(found, self.stopping.last_epoch, strict=True):
             if self.cut and last < 0:
                 own["cut"] = self.cut
