@@ -6,7 +6,7 @@ from typing import Any, Literal
 import typer
 
 from gatas.cli.importing import quick_imports
-from gatas.cli.metrics import print_details, print_metrics, print_ranking
+from gatas.cli.metrics import print_details, print_graph, print_metrics, print_ranking
 from gatas.cli.output import print_json, progress_bar
 from gatas.cli.verify import VerifyOption, verified
 
@@ -37,9 +37,11 @@ def evaluate(
         print_json(runs if len(runs) > 1 else runs[0])
     elif protocol == "ranking":
         print_ranking(f"{run}, {split} data, filtered ranking", measured)
+        print_graph(measured)
     else:
         print_metrics(f"{run}, {split} data", measured)
         print_details(measured)
+        print_graph(measured)
 
 
 def classified(folder: Path, split: str, device: str, mode: Neighbours, draws: int | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from statistics import fmean, stdev
 from typing import Any
 
-from gatas.cli.output import plain_table, print_table, stderr
+from gatas.cli.output import plain_table, print_table, stderr, stdout
 
 NAMES = {
     "roc_auc": "ROC-AUC",
@@ -16,8 +16,24 @@ NAMES = {
     "r2": "R²",
 }
 RANKING = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+VALIDATION_EDGES = "In this test the links of validation are edges of the graph (data.validation_edges)."
 SHOWN = 15
 """Types of link, or classes, that are printed one by one: the most frequent ones."""
+
+
+def print_measured(title: str, measured: list[dict[str, Any]]) -> None:
+    """Print all that was measured at the end of training; `measured` has an entry for each seed."""
+    print_metrics(title, measured)
+    if "ranking" in measured[0]:
+        print_ranking(f"{title}, filtered ranking", [own["ranking"] for own in measured])
+    print_graph(measured)
+
+
+def print_graph(measured: list[dict[str, Any]]) -> None:
+    """Say so where metrics were measured on another graph than the data's."""
+    if measured[0].get("validation_edges"):
+        stdout.print(VALIDATION_EDGES, soft_wrap=True)
+        stdout.print()
 
 
 def print_metrics(title: str, measured: list[dict[str, Any]]) -> None:

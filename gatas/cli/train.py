@@ -13,7 +13,7 @@ from gatas.cli.compiling import compilation_said
 from gatas.cli.configs import NamedArgument, SetOption, named_config
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.importing import quick_imports
-from gatas.cli.metrics import print_metrics
+from gatas.cli.metrics import print_measured
 from gatas.cli.output import print_json, stderr, stdout
 from gatas.errors import GatasError, StoreError
 
@@ -107,12 +107,13 @@ def print_runs(runs: "Runs[Run]", folder: Path) -> None:
     epochs = ", ".join(f"{run.metrics['best_epoch'] + 1} of {run.metrics['epochs']}" for run in runs)
     split = next((split for split in ("test", "valid") if split in runs[0].metrics), None)
     if split is not None:
-        print_metrics(f"{runs[0].dataset.name}, {split} data", [run.metrics[split] for run in runs])
+        print_measured(f"{runs[0].dataset.name}, {split} data", [run.metrics[split] for run in runs])
     depth, plots = depth_of(runs), ["curve.png"]
     if depth is not None:
         stdout.print(f"Depth q: {readable_depth(depth)}", soft_wrap=True)
         plots.append("depth.png")
-    stdout.print(f"Best epoch: {epochs}", soft_wrap=True)
+    kept = "Best epoch" if "valid" in runs[0].metrics else "Last epoch, which is kept without validation data"
+    stdout.print(f"{kept}: {epochs}", soft_wrap=True)
     if any("cut" in run.metrics for run in runs):
         stdout.print("Ended by --max-seconds while it might still have improved.", soft_wrap=True)
     where = folder if len(runs) == 1 else folder / "seed-*"

@@ -10,7 +10,7 @@ from gatas.cli.compiling import compilation_said
 from gatas.cli.configs import NamedArgument, SetOption, named_config
 from gatas.cli.graphs import DataDirOption
 from gatas.cli.importing import quick_imports
-from gatas.cli.metrics import print_metrics
+from gatas.cli.metrics import print_measured
 from gatas.cli.output import print_json, print_table, stderr, stdout
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def print_tuning(tuning: "Tuning", folder: Path) -> None:
     others = "".join(f", {count} {kind}" for kind, count in counts.items() if count)
     print_table(
         f"{len(tuning.trials)} trials{others}; the best by validation {tuning.metric}",
-        top_table(tuning.trials, tuning.metric, TOP),
+        top_table(tuning.trials, tuning.metric, TOP, stdout.width),
     )
     if tuning.importance:
         most = list(tuning.importance.items())[:5]
         stdout.print(f"What mattered: {', '.join(f'{name} {share:.2f}' for name, share in most)}\n", soft_wrap=True)
     if tuning.run is not None and "test" in tuning.run.metrics:
-        print_metrics(f"{tuning.run.dataset.name}, test data, with the best settings", [tuning.run.metrics["test"]])
+        print_measured(f"{tuning.run.dataset.name}, test data, with the best settings", [tuning.run.metrics["test"]])
     plots = [str(folder / name) for name in ("trials.png", "importance.png") if folder.joinpath(name).exists()]
     stdout.print(f"Best settings: {folder / 'best.yaml'}\nAll trials: {folder / 'trials.csv'}", soft_wrap=True)
     stdout.print(f"Plots: {', '.join(plots)}\nTrained model: {folder}", soft_wrap=True)

@@ -181,8 +181,9 @@ def _without_held(listed: IndexedPairs, split: Ints, held: IndexedPairs, directe
     repeats = left[np.isin(listed.take(left).link_key(directed), np.unique(held.link_key(directed)))]
     if repeats.size and not expected:
         either = "" if directed else ", in either direction,"
+        what, verb = ("edge repeats", "was") if repeats.size == 1 else ("edges repeat", "were")
         warnings.warn(
-            f"{repeats.size} edges repeat links of valid or test{either} and were taken out of the graph.",
+            f"{repeats.size:,} {what} links of valid or test{either} and {verb} taken out of the graph.",
             GatasWarning,
             stacklevel=6,
         )

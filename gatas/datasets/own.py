@@ -32,7 +32,8 @@ from gatas.datasets.node_columns import splits_of
 from gatas.datasets.node_table import Features, NodeTable
 from gatas.datasets.pair_files import asked_types, indexed_pairs, pair_table, read_pair_files
 from gatas.datasets.splitting import split_graphs, split_nodes, splits_graphs
-from gatas.datasets.targets import SPLITS, LinkTargets, counted
+from gatas.datasets.targets import SPLITS, LinkTargets
+from gatas.datasets.unlinked import warn_of_unlinked, with_asked_nodes
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import Graph, NodeIds
 from gatas.graph.columns import ColumnNames
@@ -175,9 +176,11 @@ def _read(config: TableData) -> Tables:
     if nodes is not None:
         nodes, chosen, files = with_feature_files(nodes, config)
     pairs = read_pair_files(config) if isinstance(config, LinkTableData) else {}
+    if pairs and nodes is not None:
+        nodes = with_asked_nodes(nodes, pairs, chosen)
     ids, (source, target) = indexed_nodes(edges, nodes, [table for split, table in pairs.items() if split != "train"])
     if pairs and nodes is None:
-        _warn_of_unlinked(ids, source, target)
+        warn_of_unlinked(ids, np.arange(len(ids)), np.union1d(source, target))
     types, type_names = indexed_types(edges)
     types = np.zeros(len(source), np.int64) if types is None else types
     node_types = NodeTypes(np.zeros(len(ids), np.int64), UNTYPED)
@@ -185,19 +188,6 @@ def _read(config: TableData) -> Tables:
         node_types = NodeTypes(*codes_of(nodes, "node_type"))
     type_names = tuple(type_names) or (ONE_TYPE,)
     return Tables(edges, nodes, ids, source, target, types, type_names, node_types, pairs, chosen, files)
-
-
-def _warn_of_unlinked(ids: Any, source: Ints, target: Ints) -> None:
-    """Count the nodes that no edge names: those that only files of pairs do."""
-    unlinked = np.setdiff1d(np.arange(len(ids)), np.union1d(source, target))
-    if unlinked.size:
-        first = ids[int(unlinked[0])].as_py()
-        warnings.warn(
-            f"only the pairs of valid or test name {counted(unlinked.size, 'node')} (the first is {first!r}); they are in the "
-            "graph without edges.",
-            GatasWarning,
-            stacklevel=5,
-        )
 
 
 def _graph(config: TableData, tables: Tables, kept: NDArray[np.bool_] | None = None) -> Graph:
@@ -308,6 +298,9 @@ def _links(config: LinkTableData, tables: Tables, origin: DataConfig) -> Dataset
         node_type=tables.node_type,
         where=str(tables.edges.path),
     )
+    if not given and "split" in tables.edges.columns:
+        ends = np.stack([tables.source, tables.target])
+        warn_of_unlinked(tables.ids, np.unique(ends), np.unique(ends[:, held.in_graph]))
     graph, nodes = _graph(config, tables, held.in_graph), _nodes(tables, _encoded(encoding, tables))
     targets = LinkTargets(names, held.splits, held.ends, held.ranked)
     return Dataset(config.name, graph, targets, nodes, origin=origin, encoding=encoding)

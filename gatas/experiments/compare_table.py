@@ -91,7 +91,7 @@ def rendered(view: ComparisonTable, found: Mapping[str, ResultRecord], note: str
     head = " | ".join(["| model", *columns]) + " |", "|---" * (len(columns) + 1) + "|"
     stopped = [f"{model} stopped: {one.error}" for model, one in found.items() if one.error and one.runs]
     cut = [CUT] if any(run.cut for one in found.values() for run in one.runs) else []
-    said = [line for line in (*view.notes, *support(view, found), *cut, note, *stopped) if line]
+    said = [line for line in (*view.notes, *support(view, found), *of_validation(view, found), *cut, note, *stopped) if line]
     return "\n".join([f"### {view.title}", "", *head, *rows, "", NOTE, *said, ""])
 
 
@@ -143,6 +143,18 @@ def support(view: ComparisonTable, found: Mapping[str, ResultRecord]) -> list[st
         f"{name}: {of['positives']:,} and {of['negatives']:,}{'' if 'f1' in of else ', left out'}" for name, of in types.items()
     ]
     return [f"Positives and negatives by type: {'; '.join(counts)}."] if counts else []
+
+
+def of_validation(view: ComparisonTable, found: Mapping[str, ResultRecord]) -> list[str]:
+    """Which models had links of validation as edges in the test, and which had not."""
+    if not view.metrics[0].startswith("test."):
+        return []
+    measured = {model: any(run.test.get("validation_edges") for run in one.runs) for model, one in found.items() if one.runs}
+    with_them, without = ([model for model in measured if measured[model] == value] for value in (True, False))
+    if not with_them:
+        return []
+    others = f" It is without them for {', '.join(without)}, so that the rows are not alike." if without else ""
+    return [f"Links of validation are edges of the graph in the test of {', '.join(with_them)}.{others}"]
 
 
 def spoken(metric: str) -> str:

@@ -9,6 +9,7 @@ import torch
 from gatas.datasets import Dataset
 from gatas.experiments.baselines.links.scorers import scorer_of
 from gatas.tasks.ranking import LinkRanking, ranking_metrics
+from gatas.training.final_test import final_graph, measured_on
 from gatas.training.run import TrainedRun
 
 
@@ -22,11 +23,14 @@ def with_ranking(runs: Sequence[TrainedRun], dataset: Dataset, device: torch.dev
 
 @torch.no_grad()
 def with_ranks(run: TrainedRun, rankings: dict[str, LinkRanking], device: torch.device) -> dict[str, Any]:
-    """A run's metrics with those of ranking."""
+    """A run's metrics with those of ranking, each split on the graph that its other metrics were measured on."""
     given = {"draw": torch.tensor(-1, device=device), "mode": run.config.training.evaluation_mode}
-    scorer = scorer_of(run.model, run.dataset.graph.num_nodes, device, **given)
-    found = dict(run.metrics)
+    found, scorer = dict(run.metrics), None
     for split, ranking in rankings.items():
-        measured = ranking_metrics(ranking.ranks(scorer, device=device), run.dataset.names)
-        found[split] = {**found[split], "ranking": measured}
+        graph = final_graph(run.dataset, run.config.data, split)
+        with measured_on(graph, run.model):
+            if scorer is None or graph is not None:
+                scorer = scorer_of(run.model, run.dataset.graph.num_nodes, device, **given)
+            ranks = ranking.ranks(scorer, device=device)
+        found[split] = {**found[split], "ranking": ranking_metrics(ranks, run.dataset.names)}
     return found

@@ -15,6 +15,7 @@ from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 from gatas.inference.all_nodes import AllNodes
 from gatas.inference.exact import ExactEncoder
+from gatas.inference.final_test import nodes_in_final_test
 from gatas.inference.ids import ids_of, indices_of, types_of
 from gatas.inference.link_ends import LinkEnds
 from gatas.inference.links import rank_ends, score_pairs, share_of
@@ -25,6 +26,7 @@ from gatas.inference.trained import TrainedModel, silent
 from gatas.progress import ProgressCallback
 from gatas.sampling.sampler import Mode
 from gatas.tasks.link_paths import walks_both_ways
+from gatas.training.final_test import VALIDATION_EDGES
 from gatas.transitions import Nearby, Transitions
 
 if TYPE_CHECKING:
@@ -208,7 +210,8 @@ class Predictor(TrainedModel):
         """Rank each link of a split among all nodes that could stand at its ends; return MRR and Hits@1, 3, 10.
 
         Both ends are asked for. Candidates are all nodes of the types that known links of a type have at that end, or all nodes
-        where nodes have no types, without other known links of any split. Equal scores share the mean of their ranks.
+        where nodes have no types, without other known links of any split. Equal scores share the mean of their ranks. Where the
+        data has `validation_edges`, test links are ranked with these as edges, and the metrics say so.
 
         Args:
             split: `"train"`, `"valid"` or `"test"`.
@@ -218,7 +221,9 @@ class Predictor(TrainedModel):
         >>> gatas.load("runs/kinship").evaluate_ranking("test")["mrr"]
         """
         self.check_predicts_links()
-        return evaluate_ranking(self.all_nodes, split, batch_size=batch_size, progress=progress)
+        with nodes_in_final_test(self.all_nodes, split) as nodes:
+            found = evaluate_ranking(nodes, split, batch_size=batch_size, progress=progress)
+        return found if nodes is self.all_nodes else {**found, VALIDATION_EDGES: True}
 
     @overload
     def explain(self, asked: Id, *, mode: Mode | None = None, draw: int = -1, answer: str | None = None) -> "Explanation": ...

@@ -1,6 +1,6 @@
 """`Run`: what `fit` returns: settings, metrics, history, and a predictor."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from gatas.inference.predictor import Predictor
@@ -14,8 +14,10 @@ class Run(TrainedRun):
     @cached_property
     def predictor(self) -> Predictor:
         """Return a predictor with the model's best weights, which looks at neighbours as in its evaluation."""
-        training = self.config.training
-        return Predictor(self.model, self.dataset, mode=training.evaluation_mode, draws=training.evaluation_draws)
+        training, dataset = self.config.training, self.dataset
+        if dataset.origin is None:
+            dataset = replace(dataset, origin=self.config.data)  # which says what the final test looks at
+        return Predictor(self.model, dataset, mode=training.evaluation_mode, draws=training.evaluation_draws)
 
     @classmethod
     def of(cls, trained: TrainedRun) -> "Run":

@@ -15,6 +15,7 @@ from gatas.inference.loading import load
 from gatas.inference.predictor import Predictor
 from gatas.inference.report_answers import MOST_RANKED, Answers, answers_of
 from gatas.training.plots import png
+from gatas.training.run import with_ranks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +32,9 @@ NAMES = {
     "roc_auc": "ROC-AUC",
     "pr_auc": "PR-AUC",
     "mrr": "MRR",
+    "hits_at_1": "Hits@1",
+    "hits_at_3": "Hits@3",
+    "hits_at_10": "Hits@10",
     "mae": "MAE",
     "rmse": "RMSE",
     "r2": "R²",
@@ -42,6 +46,10 @@ PICTURES = {
     "predictions.png": "Truth and answers",
     "reliability.png": "How often answers of a probability are right, before and after calibration",
 }
+ON_VALIDATION_EDGES = (
+    "Links of validation are edges of the graph in these test metrics (data.validation_edges). What follows on answers and "
+    "ranks is without these edges."
+)
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
@@ -119,11 +127,12 @@ def _learned(predictor: Predictor, metrics: dict[str, Any]) -> list[str]:
 
 def _measured(metrics: dict[str, Any]) -> list[str]:
     """Return a table of metrics by split, and one by class, type or number of the last split."""
-    splits = {name: own for name, own in metrics.items() if isinstance(own, dict)}
+    splits = {name: with_ranks(own) for name, own in metrics.items() if isinstance(own, dict)}
     names = list(dict.fromkeys(name for own in splits.values() for name, value in own.items() if isinstance(value, float)))
     rows = [[NAMES.get(name, name.replace("_", " ")), *(_number(own.get(name)) for own in splits.values())] for name in names]
     found = ["<h2>Metrics</h2>", _table(["", *splits], rows)]
     last = next(reversed(splits.values()), {})
+    found += [_note(ON_VALIDATION_EDGES)] if last.get("validation_edges") else []
     for part, what in (("by_class", "class"), ("by_type", "type of link"), ("by_target", "number")):
         own = last.get(part, {})
         if len(own) > 1:

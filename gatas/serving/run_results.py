@@ -8,9 +8,13 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from gatas.errors import GatasError
+from gatas.training.run import with_ranks
 
 DETAILS = {"by_class": "class", "by_type": "type", "by_target": "number"}
 """Parts of the metrics of a split, and what each of them is about."""
+
+
+VALIDATION_EDGES = "in the final test links of validation are edges of the graph"
 
 
 class RunResults(BaseModel):
@@ -43,10 +47,10 @@ def _results(metrics: dict[str, Any], about: dict[str, Any]) -> RunResults:
     part = next((name for name in DETAILS if name in last), None)
     return RunResults(
         data=about["data"],
-        note=about["note"],
+        note=", and ".join(note for note in (about["note"], VALIDATION_EDGES if last.get("validation_edges") else "") if note),
         best_epoch=metrics["best_epoch"] + 1,
         epochs=metrics["epochs"],
-        metrics={name: _numbers(measured) for name, measured in splits.items()},
+        metrics={name: _numbers(with_ranks(measured)) for name, measured in splits.items()},
         details_of=None if part is None else DETAILS[part],
         details={} if part is None else {name: _numbers(own) for name, own in last[part].items()},
     )
@@ -54,4 +58,8 @@ def _results(metrics: dict[str, Any], about: dict[str, Any]) -> RunResults:
 
 def _numbers(measured: dict[str, Any]) -> dict[str, float]:
     """Return what is a finite number, which JSON can hold."""
-    return {name: float(value) for name, value in measured.items() if isinstance(value, int | float) and math.isfinite(value)}
+    return {name: float(value) for name, value in measured.items() if _is_number(value)}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -10,6 +10,7 @@ from gatas.errors import TrainingError
 from gatas.tasks import Model, NodeTask
 from gatas.tasks.config import checked
 from gatas.training.config import TrainingConfig
+from gatas.training.final_test import final_graph, measured_on
 from gatas.training.folder import read_run
 from gatas.training.learner import Learner
 from gatas.training.loop import chosen_device
@@ -25,7 +26,7 @@ def evaluate(
 
     Args:
         model: The model, with the weights it has.
-        dataset: The data it was made for.
+        dataset: The data it was made for; where it was read with `validation_edges`, these are edges of the graph in the test.
         split: `"train"`, `"valid"` or `"test"`.
         device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
         settings: Those of `TrainingConfig` that evaluations know: `evaluation_mode`, `evaluation_draws`, `precision`.
@@ -35,9 +36,10 @@ def evaluate(
     config = checked(TrainingConfig, settings)
     task = make_task(dataset, config, model)
     learner = Learner.of([model], task, config, chosen_device(device))
-    with quick_products(learner.device, config.precision):
+    graph = final_graph(dataset, dataset.origin, split)
+    with quick_products(learner.device, config.precision), measured_on(graph, model) as said:
         (logits,) = learner.predict(split)
-    measured: dict[str, Any] = task.measure(logits, split)
+    measured: dict[str, Any] = {**task.measure(logits, split), **said}
     if isinstance(task, NodeTask):
         measured |= task.details(logits, split, getattr(model, "temperature", 1.0)).metrics
     return measured

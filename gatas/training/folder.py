@@ -135,13 +135,18 @@ def write_run(runs: list[TrainedRun], folder: Path) -> None:
 def summary(runs: Runs[Any]) -> dict[str, Any]:
     """Return mean and standard deviation over seeds of every number that is measured."""
     return {
-        split: {
-            name: {"mean": runs.mean(f"{split}.{name}"), "std": runs.std(f"{split}.{name}")}
-            for name, value in measured.items()
-            if isinstance(value, float)
-        }
+        split: _spreads(runs, split, measured)
+        | ({"ranking": _spreads(runs, f"{split}.ranking", measured["ranking"])} if "ranking" in measured else {})
         for split, measured in runs[0].metrics.items()
         if isinstance(measured, dict)
+    }
+
+
+def _spreads(runs: Runs[Any], place: str, measured: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {"mean": runs.mean(f"{place}.{name}"), "std": runs.std(f"{place}.{name}")}
+        for name, value in measured.items()
+        if isinstance(value, float)
     }
 
 

@@ -4,7 +4,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +21,7 @@ from gatas.tasks.batches import Batches, stacked
 from gatas.tasks.learnable import Learnable
 from gatas.training.checkpoint import Checkpoints, Position
 from gatas.training.config import Config, TrainingConfig
+from gatas.training.final_test import final_graph, measured_on
 from gatas.training.folder import MODELS, write_run
 from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
@@ -32,6 +32,7 @@ from gatas.training.progress import Entry, Report, Reporter, reporting
 from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 from gatas.training.task_making import choices_of, make_task
+from gatas.training.uncalibrated import warn_of_uncalibrated
 
 JUMP = 3.0
 """A loss that is so many times that of the epoch before, and more by 1 at least, is worth a warning."""
@@ -66,6 +67,8 @@ def fit_models(
     if len(models) > 1 and (config.training.loss == "list" or not models[0].stacks):
         return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
     task = make_task(dataset, config.training, models[0])
+    if group.first:
+        warn_of_uncalibrated(task, dataset)
     learner = Learner.of(models, task, config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, Reporter(report, None), limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)
@@ -76,7 +79,7 @@ def fit_models(
             session.learn(checkpoints, interrupt)
         if isinstance(models[0], LinkPredictor):
             models[0].stop_hiding()  # tables of several folds, which the next seed's would come on top of
-        metrics = session.measure(_final_graph(dataset, config))
+        metrics = session.measure(final_graph(dataset, config.data))
         runs = []
         for number, (seed, own) in enumerate(zip(seeds, metrics, strict=True)):
             weights = learner.weights(number)
@@ -89,13 +92,6 @@ def fit_models(
         if folder is not None and first:
             write_run(runs, Path(folder))
     return runs
-
-
-def _final_graph(dataset: Dataset, config: Config) -> Graph | None:
-    """Return the graph with validation links as edges, where the final test is to be on it."""
-    if not getattr(config.data, "validation_edges", False) or "valid" not in dataset.splits:
-        return None
-    return dataset.with_validation_edges().graph
 
 
 def _one_after_another(
@@ -328,10 +324,9 @@ class Session:
 
     def measure(self, final_graph: Graph | None = None) -> list[dict[str, Any]]:
         """Measure every model on every split; test data is looked at here, once, from the `final_graph` if there is one."""
-        found: list[dict[str, Any]] = [
-            {"best_epoch": best, "epochs": len(self.history) if last < 0 else last + 1}
-            for best, last in zip(self.stopping.best_epoch, self.stopping.last_epoch, strict=True)
-        ]
+        ends = [len(self.history) if last < 0 else last + 1 for last in self.stopping.last_epoch]
+        best = self.stopping.best_epoch if self.validates else [end - 1 for end in ends]  # without validation the last
+        found: list[dict[str, Any]] = [{"best_epoch": kept, "epochs": end} for kept, end in zip(best, ends, strict=True)]
         for own, last in zip(found, self.stopping.last_epoch, strict=True):
             if self.cut and last < 0:
                 own["cut"] = self.cut
@@ -351,8 +346,7 @@ class Session:
 
     def measured(self, split: str, graph: Graph | None) -> list[dict[str, Any]]:
         """Return the metrics of every model on a split; those from a `graph` with validation links say so."""
-        model, said = self.learner.model, {} if graph is None else {"validation_edges": True}
-        with nullcontext() if graph is None or not isinstance(model, LinkPredictor) else model.looking_at(graph):
+        with measured_on(graph, self.learner.model) as said:
             logits = self.learner.predict_valid() if split == "valid" else self.learner.predict(split)
         ranks = self.learner.ranks.get(split, [None] * len(logits))
         found = []

@@ -40,20 +40,26 @@ class TrainedRun:
     def summary(self) -> str:
         """Return `accuracy 0.953, micro_f1 0.953 on test data, best epoch 41 of 61`."""
         split = next((split for split in ("test", "valid") if split in self.metrics), None)
-        measured = {} if split is None else self.metrics[split]
+        measured = {} if split is None else with_ranks(self.metrics[split])
         names = [name for name in measured if name != "loss" and isinstance(measured[name], float)][:2]
         numbers = ", ".join(f"{name} {measured[name]:.3f}" for name in names)
-        epochs = f"best epoch {self.metrics['best_epoch'] + 1} of {self.metrics['epochs']}"
+        which = "best" if "valid" in self.metrics else "last"
+        epochs = f"{which} epoch {self.metrics['best_epoch'] + 1} of {self.metrics['epochs']}"
         return f"{numbers} on {split} data, {epochs}" if numbers else epochs
 
     def _repr_html_(self) -> str:
-        splits = {name: of for name, of in self.metrics.items() if isinstance(of, dict)}
+        splits = {name: with_ranks(of) for name, of in self.metrics.items() if isinstance(of, dict)}
         names = list(dict.fromkeys(name for of in splits.values() for name, value in of.items() if isinstance(value, float)))
         rows = [f"<tr><th></th>{''.join(f'<th>{escape(name)}</th>' for name in names)}</tr>"]
         for split, of in splits.items():
             cells = "".join(f"<td>{of[name]:.4f}</td>" if name in of else "<td></td>" for name in names)
             rows.append(f"<tr><th>{escape(split)}</th>{cells}</tr>")
         return f"<table><caption>{escape(repr(self))}</caption>{''.join(rows)}</table>"
+
+
+def with_ranks(measured: dict[str, Any]) -> dict[str, Any]:
+    """Return a split's metrics with the numbers of its ranking, if links were ranked: these first."""
+    return {**{name: value for name, value in measured.get("ranking", {}).items() if isinstance(value, float)}, **measured}
 
 
 AnyRun = TypeVar("AnyRun", bound=TrainedRun)

@@ -18,6 +18,8 @@ from gatas.tuning.trial import Trial, best_of, ranked
 
 TOP = 5
 """Trials that the live table shows: the best so far."""
+GAP = 2
+"""Spaces between columns."""
 COLUMNS = 5
 """Settings that it shows of each: those in which the best differs from the first trial."""
 
@@ -78,7 +80,9 @@ class TuningDisplay:
         how_far = Table.grid(padding=(0, 2))
         bar = ProgressBar(total=max(1, self.total), completed=len(self.trials), width=24)
         how_far.add_row(f"{len(self.trials)} of {self.total} trials", bar, taken, self.at_work)
-        return Group(how_far, top_table(self.trials, self.metric, TOP)) if best_of(self.trials) else Group(how_far, Text(""))
+        if not best_of(self.trials):
+            return Group(how_far, Text(""))
+        return Group(how_far, top_table(self.trials, self.metric, TOP, self.console.width))
 
     def _best(self) -> str:
         best = best_of(self.trials)
@@ -88,18 +92,29 @@ class TuningDisplay:
         return f"valid {self.metric.replace('_', ' ')}"
 
 
-def top_table(trials: Sequence[Trial], metric: str, count: int) -> Table:
-    """Make a table of the best trials and of the first, with the settings that tell them apart."""
+def top_table(trials: Sequence[Trial], metric: str, count: int, width: int) -> Table:
+    """Make a table of the best trials and of the first, with the settings that tell them apart.
+
+    These have a column each where that fits into `width`; else they are named row by row.
+    """
     best = [trial for trial in ranked(trials) if trial.outcome == "finished"][:count]
     rows = best if not trials or trials[0] in best or trials[0].metric is None else [*best, trials[0]]
     names = told_apart(rows, trials)
+    titles = [name.partition(".")[2] for name in names]
+    cells = [[written(trial.settings.get(name)) for name in names] for trial in rows]
+    numbers = [
+        ["1 (yours)" if trial.number == 1 else str(trial.number), f"{trial.metric:.4f}", str(trial.epochs)] for trial in rows
+    ]
+    head = ["trial", metric, "epochs"]
+    columns = zip([*head, *titles], *([*own, *more] for own, more in zip(numbers, cells, strict=True)), strict=True)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("trial", metric, "epochs", *(name.partition(".")[2] for name in names)):
-        table.add_column(title, justify="right", overflow="fold")
-    for trial in rows:
-        number = str(trial.number) if trial.number > 1 else "1 (yours)"
-        cells = [written(trial.settings.get(name)) for name in names]
-        table.add_row(number, f"{trial.metric:.4f}", str(trial.epochs), *cells, style="bold" if trial is rows[0] else "")
+    if sum(max(map(len, column)) + GAP for column in columns) - GAP > width:
+        cells = [[", ".join(f"{title} {cell}" for title, cell in zip(titles, own, strict=True))] for own in cells]
+        titles = ["settings"]
+    for title in (*head, *titles):
+        table.add_column(title, justify="left" if title == "settings" else "right", overflow="fold")
+    for number, own in zip(numbers, cells, strict=True):
+        table.add_row(*number, *own, style="bold" if number is numbers[0] else "")
     return table
 
 

@@ -117,7 +117,7 @@ def test_files_of_pairs_say_what_is_asked_for(edges):
     path = edges("source,target,type\na,b,x\nb,c,x\nc,d,x\nd,e,y\n")
     test = edges("source,target,type,label\nc,b,x,1\na,e,x,0\n", "test.csv")
     valid = edges("source,target,type\na,d,x\n", "valid.csv")
-    with pytest.warns(GatasWarning, match="1 edges repeat links of valid or test"):
+    with pytest.warns(GatasWarning, match="1 edge repeats links of valid or test"):
         dataset = read_dataset(path, **LINKS, pairs={"valid": valid, "test": test})
     assert dataset.names == ("x",) and known(dataset.graph) == {(0, "x", 1), (2, "x", 3), (3, "y", 4)}
     assert asked(dataset, "train") == [(0, "x", 1), (2, "x", 3)]
@@ -176,8 +176,62 @@ def test_what_only_held_out_pairs_name_is_a_node_without_edges(edges):
 
 
 def test_what_only_held_out_edges_of_a_split_column_name_is_a_node_without_edges(edges):
-    dataset = read_dataset(edges("source,target,split\na,c,train\nc,d,train\na,b,test\n"), **LINKS)
+    with pytest.warns(GatasWarning, match=r"only the pairs of valid or test name 1 node \(the first is 'b'\)"):
+        dataset = read_dataset(edges("source,target,split\na,c,train\nc,d,train\na,b,test\n"), **LINKS)
     assert np.diff(dataset.graph.indptr).tolist() == [1, 0, 2, 1] and asked(dataset, "test") == [(0, "link", 1)]
+
+
+UNLISTED = r"only the pairs of valid or test name 2 nodes \(the first is 'b'\); the node table does not have them"
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "rows"),
+    [
+        ("id\na\nc\nd\n", {}, None),
+        ("id,age\na,1\nc,2\nd,3\n", {"missing": "fill", "encode": {"age": "unscaled"}}, [1, 2, 3, 2, 2]),
+        ("id,town\na,rome\nc,oslo\nd,\n", {"missing": "fill", "features": ["town"]}, [[0, 1], [1, 0], [0, 0], [0, 0], [0, 0]]),
+    ],
+)
+def test_what_only_held_out_pairs_name_is_a_node_although_the_node_table_lacks_it(edges, table, more, rows):
+    path, nodes = edges("source,target\na,c\nc,d\n"), edges(table, "nodes.csv")
+    test = edges("source,target\nx,b\n", "test.csv")
+    with pytest.warns(GatasWarning, match=UNLISTED):
+        dataset = read_dataset(path, nodes, **LINKS, pairs={"test": test}, **more)
+    graph = dataset.graph
+    assert [graph.id_of(node) for node in range(graph.num_nodes)] == ["a", "c", "d", "b", "x"]
+    assert np.diff(graph.indptr).tolist() == [1, 2, 1, 0, 0] and asked(dataset, "test") == [(4, "link", 3)]
+    if rows is None:
+        assert dataset.features is None
+    else:
+        assert dataset.features == approx(np.array(rows, np.float32).reshape(5, -1))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("id,age\na,1\nc,2\nd,3\n", r"test.csv, row 1, column 'target': there is no node 'b' in .*, so it has no features. "
+         r"Add the node, set data.missing: fill .*, set data.features: \[\], or remove"),
+        ("id,type\na,p\nc,p\nd,q\n", "which says of what type each node is. Add the node with its type, or remove the link"),
+    ],
+)  # fmt: skip
+def test_what_a_node_table_would_have_to_say_more_of_is_refused(edges, table, message):
+    path, nodes = edges("source,target\na,c\nc,d\n"), edges(table, "nodes.csv")
+    with pytest.raises(GraphError, match=message):
+        read_dataset(path, nodes, **LINKS, pairs={"test": edges("source,target\nx,b\n", "test.csv")})
+
+
+def test_what_training_pairs_name_must_be_in_the_node_table(edges):
+    path, nodes = edges("source,target\na,c\nc,d\n"), edges("id\na\nc\nd\n", "nodes.csv")
+    files = {"train": edges("source,target\na,x\n", "train.csv"), "test": edges("source,target\na,d\n", "test.csv")}
+    with pytest.raises(GraphError, match="there is no node 'x' in the graph, so it cannot be asked for"):
+        read_dataset(path, nodes, **LINKS, pairs=files)
+
+
+def test_numbers_of_pairs_are_found_in_a_node_table_of_numbers(edges):
+    path, nodes = edges("source,target\n0,1\n1,3\n"), edges("id\n0\n1\n3\n", "nodes.csv")
+    with pytest.warns(GatasWarning, match=r"name 1 node \(the first is 2\); the node table does not have them"):
+        dataset = read_dataset(path, nodes, **LINKS, pairs={"test": edges("source,target\n0,2\n3,0\n", "test.csv")})
+    assert asked(dataset, "test") == [(0, "link", 3), (2, "link", 0)]
 
 
 def test_numbers_that_only_pairs_name_are_ids_as_numbers(edges):
@@ -204,7 +258,7 @@ def test_only_exact_repeats_leave_the_graph_where_reverses_are_kept(edges):
     both = {(1, "spouse", 0), (1, "spouse", 2)}
     with pytest.warns(GatasWarning, match="3 edges repeat links of valid or test, in either direction, and were taken out"):
         without = read_dataset(path, **LINKS, direction="inverse", pairs={"test": test})
-    with pytest.warns(GatasWarning, match="1 edges repeat links of valid or test and were taken out"):
+    with pytest.warns(GatasWarning, match="1 edge repeats links of valid or test and was taken out"):
         kept = read_dataset(path, **LINKS, direction="inverse", pairs={"test": test}, keep_reverse=True)
     assert known(kept.graph) == known(without.graph) | both
     assert set(asked(kept, "train")) == {(2, "spouse", 3)} | both
@@ -294,7 +348,7 @@ def test_links_that_cannot_be_asked_for_are_refused_in_one_line(edges, text, set
         "test": edges("source,target\na,b\n", "test.csv"),
         "known": edges("source,target\nc,a\n", "known.csv"),
         "blank": edges("source,target\na, c\n", "blank.csv"),
-        "nodes": edges("id\na\nc\n", "nodes.csv"),
+        "nodes": edges("id,type\na,p\nc,p\n", "nodes.csv"),
         "typed": edges("source,target,type\na,b,z\n", "typed.csv"),
         "wrong": edges("source,target,label\na,b,2\n", "wrong.csv"),
         "empty": edges("source,target\n", "empty.csv"),

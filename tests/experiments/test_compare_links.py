@@ -15,12 +15,13 @@ from gatas.experiments import comparison_data, recipes
 from gatas.experiments.baselines.links import LINK_PEERS, embeddings, runs, skipgram
 from gatas.experiments.baselines.links.neighbours import HEURISTICS
 from gatas.experiments.compare import compare
-from gatas.experiments.compare_table import views
+from gatas.experiments.compare_table import rendered, views
 from gatas.experiments.contenders import LINKS, check_models, contender
 from gatas.experiments.report import report
 from gatas.experiments.results import file_name
 from gatas.training.limit import Limit
 from tests.experiments.baselines.links.toys import NUM_NODES, clubs, family_files
+from tests.experiments.records import record
 from tests.tasks.toys import camps, likes
 
 HERE = "tests.experiments.test_compare_links"
@@ -129,6 +130,18 @@ def test_gatne_measures_twitter_by_its_first_type():
     assert paper.title == "twitter: the paper's protocol" and paper.metrics == ("test.roc_auc", "test.f1")
     assert gatne.title == "twitter, type 1: GATNE's protocol"
     assert gatne.metrics == ("test.gatne.roc_auc", "test.gatne.pr_auc", "test.gatne.f1")
+
+
+def test_a_table_says_whose_test_had_validation_links_as_edges():
+    view, test = views("clubs", LINKS, "test")[0], {"roc_auc": 0.5, "f1": 0.5}
+    ours = record("gatas", runs=[{"seed": 0, "test": {**test, "validation_edges": True}}])
+    peer = record("distmult", runs=[{"seed": 0, "test": test}])
+    said = "Links of validation are edges of the graph in the test of gatas."
+    alone, both, none = (
+        rendered(view, {one.model: one for one in found}, "").splitlines() for found in ([ours], [ours, peer], [peer])
+    )
+    assert said in alone and f"{said} It is without them for distmult, so that the rows are not alike." in both
+    assert not any("Links of validation" in line for line in none)
 
 
 def test_what_fails_on_links_becomes_a_row_of_every_table_and_the_rest_goes_on(quick, tmp_path, capsys):
