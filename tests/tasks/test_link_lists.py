@@ -264,7 +264,7 @@ def test_auto_goes_past_hubs_that_make_too_many_walks(monkeypatch):
     monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 1e4, 2: 1e4})
     assert limits.degree(2) == 256 and count_walks(hub, 2, 256) <= 1e4 < count_walks(hub, 2, None)
     config = predictor(likes()).config.model_copy(update={"num_steps": 2, "max_degree": "auto"})
-    settled, reasons = resolved(config, hub, links=True)
+    settled, reasons, _ = resolved(config, hub, links=True)
     assert settled.max_degree == 256 and reasons == ["max_degree: 256, since walks through all nodes are too many"]
 
 
