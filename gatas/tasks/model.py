@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor, nn
 
-from gatas.datasets import Dataset, NodeTargets, NumberTargets, StoreData
+from gatas.datasets import Dataset, NodeTargets, StoreData
 from gatas.errors import ConfigError, TooLargeError
 from gatas.files import RunningChecksum
 from gatas.nn import Encoder
@@ -19,13 +19,12 @@ from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
 from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
-from gatas.tasks.config import ModelConfig, checked, model_defaults
 from gatas.tasks.embedding_start import start_from_structure
 from gatas.tasks.label_spreading import check_spreads, spread_labels
 from gatas.tasks.learnable import Learnable
-from gatas.tasks.recommended import Recommended, recommended
 from gatas.tasks.settings import ModelSettings
-from gatas.tasks.walk_limits import ON_DEMAND, Resolved, resolved
+from gatas.tasks.settling import is_for_links, settled_model
+from gatas.tasks.walk_limits import ON_DEMAND
 from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.build import Walks
@@ -35,8 +34,6 @@ EMBEDDING_SIZE = 50
 """R where nodes have no features."""
 FEW_FEATURES = 16
 """LayerNorm would take much away from fewer."""
-FEW_EDGES = 10
-"""Nodes with fewer edges on average are too little known by vectors of their own: links are scored by neighbourhoods too."""
 TOUCHED_ROWS = 1 << 16
 """Rows of features that are looked at at once."""
 DENSE_BYTES = 1 << 26
@@ -70,7 +67,7 @@ class Model(Learnable):
         **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
-        self.config, self.choices, self.on_demand = _settled(dataset, settings)
+        self.config, self.choices, self.on_demand = settled_model(dataset, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
@@ -146,7 +143,7 @@ class Model(Learnable):
             try:
                 return Transitions.build(dataset.graph, steps, **settings)
             except TooLargeError:  # others may hold memory that the machine has
-                if _is_for_links(dataset):
+                if is_for_links(dataset):
                     raise
                 self.on_demand = True
                 self.choices.append(ON_DEMAND)
@@ -228,43 +225,6 @@ class Model(Learnable):
 
     def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
         return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
-
-
-def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> Resolved:
-    """Check settings, complete them by defaults, and put what suits the data in place of `auto`; say what, and why."""
-    suited = Recommended()
-    if len(settings) < len(ModelConfig.model_fields):
-        suited = recommended(dataset, settings.get("num_steps", "auto")).part("model")
-        suited = suited.without({f"model.{name}" for name in settings})
-    config = checked(ModelConfig, {**model_defaults(dataset.task, settings), **suited.by_key, **settings})
-    choices, changed = suited.reasons, dict[str, Any]()
-    links = _is_for_links(dataset)
-    if config.link_score == "auto" and links:
-        changed["link_score"], reason = _parts(dataset)
-        choices.append(f"link_score: {', '.join(changed['link_score'])}, since nodes have {reason}")
-    if dataset.mapped and config.node_embedding_start == "structure":
-        raise ConfigError(
-            "model.node_embedding_start is structure, but the data lies in a store, of which only what is needed is read. Set "
-            "node_embedding_start to random, or train from tables."
-        )
-    if dataset.mapped:  # rows are made when they are needed, of any number of steps
-        changed |= {"num_steps": 3} if config.num_steps == "auto" else {}
-        changed |= {"max_degree": None} if config.max_degree == "auto" else {}
-    config, reasons, on_demand = resolved(config.model_copy(update=changed), dataset.graph, links=links)
-    return Resolved(config, choices + reasons, on_demand)
-
-
-def _is_for_links(dataset: Dataset) -> bool:
-    return not isinstance(dataset.targets, NodeTargets | NumberTargets)
-
-
-def _parts(dataset: Dataset) -> tuple[tuple[str, ...], str]:
-    """Return what links are scored by, and what it is about nodes that makes it so."""
-    if dataset.nodes.num_features:
-        return ("vectors", "neighbourhood", "paths"), "features"
-    if dataset.graph.num_edges < FEW_EDGES * dataset.graph.num_nodes:
-        return ("vectors", "neighbourhood", "paths"), "few edges"
-    return ("vectors", "paths"), "no features and many edges"
 
 
 def _all_have_features(dataset: Dataset) -> bool:

@@ -1,7 +1,7 @@
 """How far walks go where settings leave it open: as far as the rows of all nodes stay within bounds.
 
-First fewer steps, then walks past hubs, then only the likeliest candidates; where even these do not fit into memory, rows of nodes
-are made on demand.
+First fewer steps, then walks past hubs, then only the likeliest candidates; where even these do not fit into memory, rows of
+nodes are made on demand.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from gatas.transitions.cost import Caps, caps_by_step, entry_bytes, estimate_cos
 MOST_WALKS = {3: 1e8, 2: 3e8}
 """For links: walks from all nodes together, by the number of their steps. There is a table for every fold, read in whole."""
 LINK_TABLES, SHARE_OF_MEMORY = 3, 0.5
-"""Tables of links held at once (of the whole graph, of a fold, of the next); the share of the machine's memory for all tables."""
+"""Tables of links held at once (of the whole graph, of a fold, of the next); the share of the machine's memory for tables."""
 MOST_ENTRIES, MOST_LOOKS = 2e8, 4e9
 """For nodes: entries of one table, some 2 GB, and edges that are looked at to build it, some 10 s."""
 DEGREES: tuple[int, ...] = tuple(1 << power for power in range(16, 3, -1))
@@ -89,7 +89,9 @@ def resolved(config: ModelConfig, graph: Graph, *, links: bool) -> Resolved:
     steps = changed.get("num_steps") or config.num_steps  # type: ignore[assignment]
     degree = changed["max_degree"] = limits.degree(steps)
     on_demand = False
-    if degree is not None:
+    if degree is None:
+        reasons.append("max_degree: null, since walks through all nodes fit")
+    else:
         reasons.append(f"max_degree: {degree}, since walks through all nodes are too many")
         if config.max_candidates is None and not limits.fits_memory(steps, degree):
             changed["max_candidates"] = most = limits.candidates(steps, degree)

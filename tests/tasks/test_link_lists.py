@@ -253,7 +253,7 @@ def test_auto_is_three_steps_where_there_are_few_walks(monkeypatch):
 def test_auto_looks_at_neighbourhoods_where_nodes_have_few_edges(monkeypatch):
     scored = {"link_score": "auto", "vector_size": 4}
     assert "neighbourhood" in predictor(likes(), **scored).config.link_score
-    monkeypatch.setattr("gatas.tasks.model.FEW_EDGES", 1)
+    monkeypatch.setattr("gatas.tasks.settling.FEW_EDGES", 1)
     assert predictor(likes(), **scored).config.link_score == ("vectors", "paths")
 
 
