@@ -4,6 +4,7 @@ from pathlib import Path
 
 import typer
 
+from gatas.cli.interrupting import ending_soon
 from gatas.cli.output import stderr, stdout
 
 
@@ -40,21 +41,37 @@ def compare(
     from gatas.experiments.compare import compare as run
     from gatas.training.limit import Limit
 
-    text = run(
-        listed(data),
-        listed(models),
-        out,
-        seeds=seeds,
-        trials=trials,
-        splits=listed(splits),
-        at_once=at_once,
-        protocol=protocol,
-        limit=Limit(epochs, max_seconds),
-        data_dir=data_dir,
-        device=device,
-        begin=lambda what: stderr.print(f"{what} …"),
-    )
+    with ending_soon(lambda: say_what_is_kept(out)):  # results are written whole or not at all
+        text = run(
+            listed(data),
+            listed(models),
+            out,
+            seeds=seeds,
+            trials=trials,
+            splits=listed(splits),
+            at_once=at_once,
+            protocol=protocol,
+            limit=Limit(epochs, max_seconds),
+            data_dir=data_dir,
+            device=device,
+            begin=lambda what: stderr.print(f"{what} …"),
+        )
     stdout.print(text, soft_wrap=True)
+
+
+def say_what_is_kept(out: Path) -> None:
+    """Say after a Ctrl-C where the same command goes on."""
+    from gatas.experiments.compare import FOLDER
+    from gatas.experiments.trials import FOLDER as TRIALS
+
+    kept = [str(folder) for folder in (out / FOLDER, out / TRIALS) if folder.exists()]
+    if kept:
+        stderr.print(
+            f"stopped; models and seeds that are done are kept in {' and '.join(kept)}: the same command goes on from there",
+            soft_wrap=True,
+        )
+    else:
+        stderr.print("stopped before anything was done; the same command begins anew", soft_wrap=True)
 
 
 def listed(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from gatas.cli.output import print_json, progress_bar, stdout
+from gatas.cli.output import print_json, progress_bar, stderr, stdout
 from gatas.errors import ConfigError
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -16,7 +16,7 @@ STAGES = ("read", "ids", "indices", "nodes", "sort", "store")
 def ingest(
     edges: list[Path] = typer.Argument(help="Edge files (.parquet, .csv, .tsv, also .gz), folders of them, or a YAML config."),
     nodes: Path | None = typer.Option(None, "--nodes", help="Node table: a file, or a folder of files."),
-    out: Path = typer.Option(..., "--out", help="Graph store to write; must not exist."),
+    out: Path = typer.Option(..., "--out", help="Graph store to write; must not exist, unless the same command wrote it."),
     memory: str = typer.Option("2GB", "--memory", help="What the process may take, such as 500MB."),
     threads: int | None = typer.Option(None, "--threads", min=1, help="Threads; all cores if not given."),
     settings: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="A setting of data, as direction=undirected."),
@@ -33,7 +33,7 @@ def ingest(
         edges, nodes, chosen = of_config(edges, nodes)
     chosen |= {key.removeprefix("data."): value for key, value in map(parsed_setting, settings)}
     with progress_bar("ingest") as bar:
-        run(
+        written = run(
             edges,
             nodes,
             out=out,
@@ -42,6 +42,8 @@ def ingest(
             progress=lambda stage, share: bar((STAGES.index(stage) + share) / len(STAGES)),
             **chosen,
         )
+    if not written:
+        stderr.print(f"{out} was ingested before, by the same command: nothing is left to do", soft_wrap=True)
     graph = Graph.open(out)
     if json:
         print_json({"folder": str(out), "nodes": graph.num_nodes, "edges": graph.num_edges, "repeated": graph.num_repeated})

@@ -44,6 +44,7 @@ SHOWN = {
     },
 }
 """Settings that are written into the file: those that are changed most often."""
+AUTOMATIC = "auto comes to, on this machine:"
 
 
 def init(
@@ -59,6 +60,7 @@ def init(
     """Look at your tables, ask what cannot be seen, and write a config for `gatas train`."""
     from gatas.datasets import open_dataset  # pydantic and pyarrow: what other commands need not wait for
     from gatas.training.config import parsed_setting
+    from gatas.training.task_making import automatic_choices
 
     if out.exists() and not force:
         raise ConfigError(f"{out} is there already. Choose another --out, or write over it with --force.")
@@ -79,10 +81,15 @@ def init(
         write(config, out)
         raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None
     config = config.for_data(dataset)
-    write(config, out)
+    automatic = automatic_choices(dataset, config) if "train" in dataset.splits else []
+    write(config, out, automatic)
     stdout.print(f"Wrote {out}. Train it by: gatas train {out}", soft_wrap=True)
     stdout.print(dataset.summary(), soft_wrap=True)
     for choice in config.choices:
+        stdout.print(f"  {choice}", soft_wrap=True)
+    if automatic:
+        stdout.print(AUTOMATIC, soft_wrap=True)
+    for choice in automatic:
         stdout.print(f"  {choice}", soft_wrap=True)
 
 
@@ -207,7 +214,7 @@ def reverses_are_evidence(dataset: "Dataset") -> bool:
     return True
 
 
-def write(config: "Config", out: Path) -> None:
+def write(config: "Config", out: Path, automatic: "Sequence[str]" = ()) -> None:
     """Write the data in full, and the settings that are most often changed; paths are relative to the file."""
     folder = out.absolute().parent
     data = config.data.with_files(lambda path: Path(os.path.relpath(path, folder)))
@@ -215,6 +222,7 @@ def write(config: "Config", out: Path) -> None:
     parts = [config.section("data"), *(config.section(name, _changed(config, name)) for name in ("model", "training"))]
     head = f"# gatas train {out.name}\n# Paths are relative to this file. All settings: gatas config show {out.name}\n"
     head += "".join(f"# {choice}\n" for choice in config.choices)
+    head += "".join(f"# {line}\n" for line in [AUTOMATIC, *(f"  {choice}" for choice in automatic)] if automatic)
     folder.mkdir(parents=True, exist_ok=True)
     out.write_text("\n".join([head, *parts]), encoding="utf-8")
 

@@ -15,6 +15,7 @@ NAMES = {
     "rmse": "RMSE",
     "r2": "R²",
 }
+OF_NUMBERS = ("mae", "rmse", "r2")
 RANKING = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
 VALIDATION_EDGES = "In this test the links of validation are edges of the graph (data.validation_edges)."
 SHOWN = 15
@@ -37,28 +38,29 @@ def print_graph(measured: list[dict[str, Any]]) -> None:
 
 
 def print_metrics(title: str, measured: list[dict[str, Any]]) -> None:
-    """Print a row for each number, then one for each type of link; `measured` has an entry for each seed."""
+    """Print a row for each metric, then one for each type of link or number; `measured` has an entry for each seed."""
     table = plain_table("", "#")
     table.show_header = False
     for name, value in measured[0].items():
         if isinstance(value, float):
-            table.add_row(NAMES.get(name, name), spread([own[name] for own in measured]))
+            table.add_row(_title(name, measured[0]), spread([own[name] for own in measured]))
     several = f", mean ± standard deviation of {len(measured)} seeds" if len(measured) > 1 else ""
     print_table(title + several, table)
     types = measured[0].get("by_type", {})
     if len(types) > 1:
         print_table("By type of link", _by_type([own["by_type"] for own in measured]))
+    if len(measured[0].get("by_target", {})) > 1:
+        print_table("By number", _by_number([own["by_target"] for own in measured]))
+
+
+def _title(name: str, metrics: dict[str, Any]) -> str:
+    """Return a metric's name; that of a mean over numbers says so, whose units may differ."""
+    title = NAMES.get(name, name)
+    return f"mean {title}" if len(metrics.get("by_target", {})) > 1 and name in OF_NUMBERS else title
 
 
 def print_details(measured: list[dict[str, Any]]) -> None:
     """Print the scores of the most frequent classes, and how far probabilities can be believed; `measured` is as above."""
-    targets = measured[0].get("by_target", {})
-    if len(targets) > 1:
-        table = plain_table("number", "nodes#", "MAE#", "RMSE#", "R²#")
-        for name, of_target in targets.items():
-            numbers = (spread([own["by_target"][name][score] for own in measured]) for score in ("mae", "rmse", "r2"))
-            table.add_row(name, f"{of_target['support']:,}", *numbers)
-        print_table("By number", table)
     if "by_class" in measured[0]:
         classes = sorted(measured[0]["by_class"].items(), key=lambda of: -of[1]["support"])
         table = plain_table("class", "nodes#", "precision#", "recall#", "F1#")
@@ -74,6 +76,14 @@ def print_details(measured: list[dict[str, Any]]) -> None:
             numbers = (spread([own["calibration"][f"{what}_{name}"] for own in measured]) for what in ("loss", "error"))
             table.add_row(f"{name} calibration", *numbers)
         print_table("Calibration", table)
+
+
+def _by_number(measured: list[dict[str, Any]]) -> Any:
+    table = plain_table("number", "nodes#", *(f"{NAMES[score]}#" for score in OF_NUMBERS))
+    for name, of_number in measured[0].items():
+        numbers = (spread([own[name][score] for own in measured]) for score in OF_NUMBERS)
+        table.add_row(name, f"{of_number['support']:,}", *numbers)
+    return table
 
 
 def _by_type(measured: list[dict[str, Any]]) -> Any:

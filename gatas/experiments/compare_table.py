@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatas.experiments.contenders import LINKS, OURS
+from gatas.experiments.contenders import LINKS, METRICS, OURS
 from gatas.experiments.paired import BOLD, clear_best, difference
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, spread
 from gatas.tasks.link_task import GATNE_TYPES
@@ -15,6 +15,11 @@ COSTS = ("parameters", "s / epoch", "s to best", "peak memory", "s / 1,000 targe
 NOTE = (
     "Mean ± standard deviation over seeds, in percent; the difference is paired by seed. Seconds are the share of one seed "
     "where several are trained as one program; memory is that of the largest program, with how many seeds it trained."
+)
+OF_NUMBERS = ("r2", "mae", "rmse")
+NUMBERS_NOTE = (
+    "R² is the mean over numbers where there are several; negative where a model is worse than the mean of the truth. MAE and "
+    "RMSE are in the units of the data, not in percent."
 )
 CUT = "Cut: ended by a limit (`--epochs`, `--max-seconds`) where training would have gone on. The best epoch until then counts."
 
@@ -69,8 +74,7 @@ class ComparisonTable:
 def views(data: str, task: str, split: str, protocols: Sequence[str] = OF_PAIRS) -> list[ComparisonTable]:
     """The tables of a data set: one, or for links one for each protocol."""
     if task != LINKS:
-        metric = "micro_f1" if task == "multi-label node classification" else "accuracy"
-        return [ComparisonTable(data, data, (f"{split}.{metric}",))]
+        return [view_of_nodes(data, f"{split}.{METRICS[task]}")]
     found = []
     for name in protocols:
         protocol = PROTOCOLS[name]
@@ -81,13 +85,34 @@ def views(data: str, task: str, split: str, protocols: Sequence[str] = OF_PAIRS)
     return found
 
 
+def view_of_nodes(data: str, metric: str) -> ComparisonTable:
+    """The table of models of nodes that are compared by a metric."""
+    split, _, name = metric.partition(".")
+    if name != "r2":
+        return ComparisonTable(data, data, (metric,))
+    return ComparisonTable(data, data, tuple(f"{split}.{one}" for one in OF_NUMBERS), (NUMBERS_NOTE,))
+
+
+def with_each_number(metrics: Sequence[str], found: Mapping[str, ResultRecord]) -> Sequence[str]:
+    """Metrics with MAE and RMSE of each number where there are several, whose units differ."""
+    split, _, first = metrics[0].partition(".")
+    if first != "r2":
+        return metrics
+    splits = (getattr(run, split) for one in found.values() for run in one.runs)
+    names: list[str] = next((list(measured.get("by_target", {})) for measured in splits), [])
+    if len(names) < 2:
+        return metrics
+    return [metrics[0], *(f"{split}.by_target.{name}.{metric}" for name in names for metric in OF_NUMBERS[1:])]
+
+
 def rendered(view: ComparisonTable, found: Mapping[str, ResultRecord], note: str) -> str:
     """A table in Markdown, from results by model."""
-    ours = scores(found[OURS], view.metrics[0]) if OURS in found else {}
-    names = [spoken(metric) for metric in view.metrics]
+    metrics = with_each_number(view.metrics, found)
+    ours = scores(found[OURS], metrics[0]) if OURS in found else {}
+    names = [spoken(metric) for metric in metrics]
     against = f"{f'{names[0]} ' if len(names) > 1 else ''}against {OURS} (95 %)"
     columns = [*names, "seeds", against, *COSTS]
-    rows = [row(model, result, view.metrics, ours) for model, result in found.items()]
+    rows = [row(model, result, metrics, ours) for model, result in found.items()]
     head = " | ".join(["| model", *columns]) + " |", "|---" * (len(columns) + 1) + "|"
     stopped = [f"{model} stopped: {one.error}" for model, one in found.items() if one.error and one.runs]
     cut = [CUT] if any(run.cut for one in found.values() for run in one.runs) else []
@@ -162,13 +187,30 @@ def spoken(metric: str) -> str:
     if metric.endswith("macro.mrr"):
         return "macro MRR"
     name = metric.rpartition(".")[2]
-    known = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "f1": "F1", "mrr": "MRR"}
-    return known.get(name, name.replace("hits_at_", "Hits@"))
+    known = {
+        "micro_f1": "micro-F1", "macro_f1": "macro-F1", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "f1": "F1", "mrr": "MRR",
+        "r2": "R²", "mae": "MAE", "rmse": "RMSE",
+    }  # fmt: skip
+    text = known.get(name, name.replace("hits_at_", "Hits@"))
+    _, of_each, number = metric.removesuffix(f".{name}").partition(".by_target.")
+    return f"{text} of {number.replace('|', '¦')}" if of_each else text
 
 
 def scores(result: ResultRecord, metric: str) -> dict[int, float]:
-    """A metric in percent, by seed."""
-    return {run.seed: 100 * run.metric(metric) for run in result.runs}
+    """A metric by seed, in percent; distances in the units of the data."""
+    factor = 1 if has_units(metric) else 100
+    return {run.seed: factor * run.metric(metric) for run in result.runs}
+
+
+def has_units(metric: str) -> bool:
+    """Whether a metric is a distance between numbers rather than a share."""
+    return metric.rpartition(".")[2] in OF_NUMBERS[1:]
+
+
+def mean_and_spread(values: Sequence[float], metric: str) -> str:
+    """The mean ± the standard deviation of a metric."""
+    mean, deviation = statistics.fmean(values), spread(list(values))
+    return f"{mean:.4g} ± {deviation:.2g}" if has_units(metric) else f"{mean:.2f} ± {deviation:.2f}"
 
 
 def row(model: str, result: ResultRecord, metrics: Sequence[str], ours: dict[int, float]) -> str:
@@ -178,7 +220,7 @@ def row(model: str, result: ResultRecord, metrics: Sequence[str], ours: dict[int
         return f"| {model} | {reason} |" + " – |" * (len(metrics) + 1 + len(COSTS))
     measured = [scores(result, metric) for metric in metrics]
     cells = [
-        *(f"{statistics.fmean(own.values()):.2f} ± {spread(list(own.values())):.2f}" for own in measured),
+        *(mean_and_spread(list(own.values()), metric) for own, metric in zip(measured, metrics, strict=True)),
         seeds_of(result.runs),
         "–" if model == OURS else difference(measured[0], ours),
         *costs(result.runs, result.sessions),

@@ -28,6 +28,8 @@ from gatas.training.loop import chosen_device, fit_models, make_model
 from gatas.training.run import TrainedRun
 
 LINKS = "link prediction"
+METRICS = {"node classification": "accuracy", "multi-label node classification": "micro_f1", "node regression": "r2"}
+"""What models of nodes are compared by."""
 OURS = "gatas"
 """The paper's recipe for whatever the data set is; for one's own data, the settings of its YAML file."""
 ANY_DATA: dict[str, str] = {
@@ -244,8 +246,16 @@ def is_for(name: str, dataset: Dataset) -> bool:
     if name in NODE_PEERS or name in LINK_PEERS:
         if dataset.task == LINKS:
             return name in LINK_PEERS
-        return name in NODE_PEERS and (has_types(dataset) or name not in PEERS or not PEERS[name].typed)
+        return name in NODE_PEERS and suits_nodes(name, dataset)
     return data_of(name) in (None, dataset.name) and (name != "path-evidence" or dataset.task == LINKS)
+
+
+def suits_nodes(name: str, dataset: Dataset) -> bool:
+    """Whether a peer for nodes can learn what a data set asks for, from what it has."""
+    if name == propagation.NAME:
+        return dataset.task != "node regression"
+    peer = PEERS[name]
+    return (has_types(dataset) or not peer.typed) and (peer.learns_numbers or dataset.task != "node regression")
 
 
 def has_types(dataset: Dataset) -> bool:

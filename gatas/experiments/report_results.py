@@ -8,7 +8,7 @@ from pathlib import Path
 from gatas.errors import ConfigError
 from gatas.experiments import recipes
 from gatas.experiments.compare import FOLDER
-from gatas.experiments.compare_table import OF_PAIRS, ComparisonTable, views
+from gatas.experiments.compare_table import OF_PAIRS, ComparisonTable, view_of_nodes, views
 from gatas.experiments.contenders import LINKS
 from gatas.experiments.paper import settings_of_config
 from gatas.experiments.results import ResultRecord, SeedRun, completed, fingerprint, read_result
@@ -129,7 +129,7 @@ def views_of(data: str, metric: str) -> list[ComparisonTable]:
     split, _, name = metric.partition(".")
     if name == "ranking.mrr":
         return views(data, LINKS, split, ("ranking", *OF_PAIRS))
-    return views(data, LINKS, split) if name == "roc_auc" else [ComparisonTable(data, data, (metric,))]
+    return views(data, LINKS, split) if name == "roc_auc" else [view_of_nodes(data, metric)]
 
 
 def by_data(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -149,8 +149,8 @@ def measured_by(record: ResultRecord, wanted: set[str]) -> str:
     measured = [run.test if split == "test" else run.valid for run in runs]
     if "ranking" in measured[0]:
         metric = "ranking.mrr"
-    elif "roc_auc" in measured[0]:
-        metric = "roc_auc"
+    elif found := [name for name in ("roc_auc", "r2") if name in measured[0]]:
+        metric = found[0]
     else:  # with one label a node they are equal
         metric = "accuracy" if all(one.get("accuracy") == one.get("micro_f1") for one in measured) else "micro_f1"
     check_metrics(record, [f"{split}.{metric}", *sorted(wanted)])

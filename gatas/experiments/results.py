@@ -63,6 +63,8 @@ class SeedRun(ResultPart):
     def metric(self, name: str) -> float:
         """A number by where it is, as `test.gatne.f1`."""
         split, *parts = name.split(".")
+        if parts[0] == "by_target":  # the names of numbers are the user's, and may have dots
+            parts = ["by_target", ".".join(parts[1:-1]), parts[-1]]
         value: Any = {"valid": self.valid, "test": self.test}[split]
         for part in parts:
             value = value[part]

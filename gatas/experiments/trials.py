@@ -4,6 +4,7 @@ The test split is taken away before anything is trained. Trials are kept in a fi
 """
 
 import json
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 from gatas.datasets import Dataset
 from gatas.errors import ConfigError
 from gatas.experiments.baselines.peer import PeerSpace
-from gatas.experiments.contenders import Contender, contender
+from gatas.experiments.contenders import METRICS, Contender, contender
 from gatas.experiments.measuring import free
 from gatas.experiments.paper import settings_of_config
 from gatas.experiments.results import file_name, fingerprint
@@ -36,7 +37,7 @@ class TriedSettings(BaseModel, frozen=True, extra="forbid"):
     """Settings that were tried, and what came of them on validation data; or the error that ended them."""
 
     settings: dict[str, Any]
-    valid: float | None = None  # accuracy, or micro-F1 of multi-label data
+    valid: float | None = None  # accuracy, micro-F1 of multi-label data, R² of numbers
     loss: float | None = None
     epochs: int = 0
     cut: str = ""
@@ -46,7 +47,7 @@ class TriedSettings(BaseModel, frozen=True, extra="forbid"):
     @property
     def score(self) -> tuple[float, float]:
         """The larger the better; of equal metrics the smaller loss."""
-        return (-1.0, 0.0) if self.valid is None or self.loss is None else (self.valid, -self.loss)
+        return (-math.inf, 0.0) if self.valid is None or self.loss is None else (self.valid, -self.loss)
 
 
 def drawn_settings(space: PeerSpace, count: int, seed: int = SEED) -> list[dict[str, Any]]:
@@ -100,7 +101,7 @@ def tried(
 ) -> TriedSettings:
     """Train once with some settings, on data without a test split."""
     started, where = perf_counter(), chosen_device(device)
-    metric = "micro_f1" if given.dataset.task == "multi-label node classification" else "accuracy"
+    metric = METRICS[given.dataset.task]
     try:
         with torch.random.fork_rng():
             torch.manual_seed(SEED)

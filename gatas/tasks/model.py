@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor, nn
 
-from gatas.datasets import Dataset, NodeTargets, NumberTargets, StoreData
-from gatas.errors import ConfigError
+from gatas.datasets import Dataset, NodeTargets, StoreData
+from gatas.errors import ConfigError, TooLargeError
 from gatas.files import RunningChecksum
 from gatas.nn import Encoder
 from gatas.nn.ablations import ABLATIONS
@@ -19,13 +19,12 @@ from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
 from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
-from gatas.tasks.config import ModelConfig, checked, model_defaults
 from gatas.tasks.embedding_start import start_from_structure
 from gatas.tasks.label_spreading import check_spreads, spread_labels
 from gatas.tasks.learnable import Learnable
-from gatas.tasks.recommended import Recommended, recommended
 from gatas.tasks.settings import ModelSettings
-from gatas.tasks.walk_limits import resolved
+from gatas.tasks.settling import is_for_links, settled_model
+from gatas.tasks.walk_limits import ON_DEMAND
 from gatas.transitions import OnDemand, Transitions, TransitionSource
 from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.build import Walks
@@ -35,8 +34,6 @@ EMBEDDING_SIZE = 50
 """R where nodes have no features."""
 FEW_FEATURES = 16
 """LayerNorm would take much away from fewer."""
-FEW_EDGES = 10
-"""Nodes with fewer edges on average are too little known by vectors of their own: links are scored by neighbourhoods too."""
 TOUCHED_ROWS = 1 << 16
 """Rows of features that are looked at at once."""
 DENSE_BYTES = 1 << 26
@@ -70,7 +67,7 @@ class Model(Learnable):
         **settings: Unpack[ModelSettings],
     ) -> None:
         super().__init__()
-        self.config, self.choices = _settled(dataset, settings)
+        self.config, self.choices, self.on_demand = settled_model(dataset, settings)
         self.graph, self.names, self.num_features = dataset.graph, dataset.names, dataset.nodes.num_features
         self.all_have_features = _all_have_features(dataset)
         self.ablation = ABLATIONS[self.config.ablation]
@@ -80,6 +77,8 @@ class Model(Learnable):
         self.transitions = transitions or self._transitions(dataset, steps)
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
+        if isinstance(self.transitions, ReadAhead):
+            self.captures = False  # rows are made on the host
         self.register_buffer("features", _features(dataset), persistent=False)
         self.register_buffer("labels", known_labels(dataset) if self.config.label_inputs else None, persistent=False)
         self.register_buffer("spread", spread_labels(dataset) if self.config.label_spreading else None, persistent=False)
@@ -125,16 +124,30 @@ class Model(Learnable):
         return digest.hexdigest()
 
     def _transitions(self, dataset: Dataset, steps: int) -> TransitionSource:
-        """Build a table in memory; for a store, open the one that it names, or make rows for each batch ahead of it."""
+        """Build a table in memory; for a store, open the one that it names, or make rows for each batch ahead of it.
+
+        Rows are made for each batch as well where a table for nodes does not fit: they are the same.
+        """
         names = ("max_candidates", "max_degree", "revisits")
         settings: Any = {"kind": self.config.transition_kind, **{name: getattr(self.config, name) for name in names}}
         if not dataset.mapped:
-            return Transitions.build(dataset.graph, steps, **settings)
+            return self._in_memory(dataset, steps, settings)
         assert dataset.store is not None
         if isinstance(dataset.origin, StoreData) and dataset.origin.transitions is not None:
             return opened_for(dataset.graph, dataset.origin.transitions, Walks(steps, **settings))
-        self.captures = False  # rows are made on the host
         return ReadAhead(OnDemand(dataset.graph, steps, **settings, scratch=dataset.store.parent), self._touch)
+
+    def _in_memory(self, dataset: Dataset, steps: int, settings: dict[str, Any]) -> TransitionSource:
+        """Build a table; where it does not fit, make rows for each batch ahead of it."""
+        if not self.on_demand:
+            try:
+                return Transitions.build(dataset.graph, steps, **settings)
+            except TooLargeError:  # others may hold memory that the machine has
+                if is_for_links(dataset):
+                    raise
+                self.on_demand = True
+                self.choices.append(ON_DEMAND)
+        return ReadAhead(OnDemand(dataset.graph, steps, **settings))
 
     def _touch(self, nodes: NDArray[Any]) -> None:
         """Have the features of nodes that may be drawn read from disk, if they lie there."""
@@ -212,39 +225,6 @@ class Model(Learnable):
 
     def depth_of(self, parameters: Mapping[str, Tensor]) -> Tensor | None:
         return torch.softmax(parameters["sampler.depth_logits"], dim=-1)
-
-
-def _settled(dataset: Dataset, settings: Mapping[str, Any]) -> tuple[ModelConfig, list[str]]:
-    """Check settings, complete them by defaults, and put what suits the data in place of `auto`; say what, and why."""
-    suited = Recommended()
-    if len(settings) < len(ModelConfig.model_fields):
-        suited = recommended(dataset, settings.get("num_steps", "auto")).part("model")
-        suited = suited.without({f"model.{name}" for name in settings})
-    config = checked(ModelConfig, {**model_defaults(dataset.task, settings), **suited.by_key, **settings})
-    choices, changed = suited.reasons, dict[str, Any]()
-    links = not isinstance(dataset.targets, NodeTargets | NumberTargets)
-    if config.link_score == "auto" and links:
-        changed["link_score"], reason = _parts(dataset)
-        choices.append(f"link_score: {', '.join(changed['link_score'])}, since nodes have {reason}")
-    if dataset.mapped and config.node_embedding_start == "structure":
-        raise ConfigError(
-            "model.node_embedding_start is structure, but the data lies in a store, of which only what is needed is read. Set "
-            "node_embedding_start to random, or train from tables."
-        )
-    if dataset.mapped:  # rows are made when they are needed, of any number of steps
-        changed |= {"num_steps": 3} if config.num_steps == "auto" else {}
-        changed |= {"max_degree": None} if config.max_degree == "auto" else {}
-    config, reasons = resolved(config.model_copy(update=changed), dataset.graph, links=links)
-    return config, choices + reasons
-
-
-def _parts(dataset: Dataset) -> tuple[tuple[str, ...], str]:
-    """Return what links are scored by, and what it is about nodes that makes it so."""
-    if dataset.nodes.num_features:
-        return ("vectors", "neighbourhood", "paths"), "features"
-    if dataset.graph.num_edges < FEW_EDGES * dataset.graph.num_nodes:
-        return ("vectors", "neighbourhood", "paths"), "few edges"
-    return ("vectors", "paths"), "no features and many edges"
 
 
 def _all_have_features(dataset: Dataset) -> bool:

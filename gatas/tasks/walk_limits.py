@@ -1,19 +1,28 @@
-"""How far walks go where settings leave it open: as far as the rows of all nodes stay within bounds."""
+"""How far walks go where settings leave it open: as far as the rows of all nodes stay within bounds.
+
+First fewer steps, then walks past hubs, then only the likeliest candidates; where even these do not fit into memory, rows of
+nodes are made on demand.
+"""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from gatas.graph import Graph
 from gatas.tasks.config import ModelConfig
-from gatas.transitions.cost import entry_bytes, estimate_cost, total_memory, walks_by_step
+from gatas.transitions.cost import Caps, caps_by_step, entry_bytes, estimate_cost, total_memory, walks_by_step
 
 MOST_WALKS = {3: 1e8, 2: 3e8}
 """For links: walks from all nodes together, by the number of their steps. There is a table for every fold, read in whole."""
 LINK_TABLES, SHARE_OF_MEMORY = 3, 0.5
-"""Tables of links held at once (of the whole graph, of a fold, of the next), and their share of the machine's memory."""
+"""Tables of links held at once (of the whole graph, of a fold, of the next); the share of the machine's memory for tables."""
 MOST_ENTRIES, MOST_LOOKS = 2e8, 4e9
 """For nodes: entries of one table, some 2 GB, and edges that are looked at to build it, some 10 s."""
 DEGREES: tuple[int, ...] = tuple(1 << power for power in range(16, 3, -1))
 """Limits on the edges of nodes that walks go on through, from the largest on."""
+CANDIDATES: tuple[int, ...] = tuple(1 << power for power in range(10, 5, -1))
+"""Limits on what is kept of each step, from the largest on, where no limit on degrees is enough."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +36,20 @@ class WalkLimits:
         """Whether the rows of all nodes stay within bounds."""
         if self.links:
             walks = count_walks(self.graph, num_steps, max_degree)
-            needed = LINK_TABLES * walks * entry_bytes(self.graph.num_relations, num_steps)
-            return walks <= MOST_WALKS.get(num_steps, MOST_WALKS[2]) and needed <= SHARE_OF_MEMORY * total_memory()
-        cost = estimate_cost(self.graph, num_steps, max_degree=max_degree)
-        return cost.num_entries <= MOST_ENTRIES and cost.num_walks <= MOST_LOOKS
+            few = walks <= MOST_WALKS.get(num_steps, MOST_WALKS[2])
+        else:
+            cost = estimate_cost(self.graph, num_steps, max_degree=max_degree)
+            few = cost.num_entries <= MOST_ENTRIES and cost.num_walks <= MOST_LOOKS
+        return few and self.fits_memory(num_steps, max_degree)
+
+    def fits_memory(self, num_steps: int, max_degree: int | None, max_candidates: Caps = None) -> bool:
+        """Whether tables of all rows have room in their share of the machine's memory."""
+        if self.links:
+            entries = count_walks(self.graph, num_steps, max_degree, max_candidates)
+            needed = LINK_TABLES * entries * entry_bytes(self.graph.num_relations, num_steps)
+        else:
+            needed = estimate_cost(self.graph, num_steps, None, max_candidates, max_degree).num_bytes
+        return needed <= SHARE_OF_MEMORY * total_memory()
 
     def steps(self, max_degree: int | None) -> int:
         """Return three steps where these fit, else two."""
@@ -42,22 +61,50 @@ class WalkLimits:
             return None
         return next((degree for degree in DEGREES if self.fits(num_steps, degree)), DEGREES[-1])
 
+    def candidates(self, num_steps: int, max_degree: int | None) -> int | None:
+        """Return how many of each step make a table that memory has room for; None where there is no such number."""
+        return next((most for most in CANDIDATES if self.fits_memory(num_steps, max_degree, most)), None)
 
-def resolved(config: ModelConfig, graph: Graph, *, links: bool) -> tuple[ModelConfig, list[str]]:
-    """Return settings with numbers in place of `auto`, and why: three steps where they fit, else two, past fewer hubs."""
+
+class Resolved(NamedTuple):
+    """Settings with numbers in place of `auto`, and why; whether rows are better made when they are needed."""
+
+    config: ModelConfig
+    reasons: list[str]
+    on_demand: bool = False
+
+
+ON_DEMAND = "transitions: made on demand for each batch, since a table of them does not fit into memory"
+
+
+def resolved(config: ModelConfig, graph: Graph, *, links: bool) -> Resolved:
+    """Settle what is `auto`: three steps where they fit, else two, past fewer hubs, and of these the likeliest candidates."""
     limits, changed, reasons = WalkLimits(graph, links), dict[str, int | None](), list[str]()
     if config.num_steps == "auto":
         steps = limits.steps(None if config.max_degree == "auto" else config.max_degree)
         changed["num_steps"] = steps
         reasons.append(f"num_steps: {steps}, since {'three fit' if steps == 3 else 'the walks of three are too many'}")
-    if config.max_degree == "auto":
-        steps = changed.get("num_steps") or config.num_steps  # type: ignore[assignment]
-        degree = changed["max_degree"] = limits.degree(steps)
-        if degree is not None:
-            reasons.append(f"max_degree: {degree}, since walks through all nodes are too many")
-    return config.model_copy(update=changed), reasons
+    if config.max_degree != "auto":
+        return Resolved(config.model_copy(update=changed), reasons)
+    steps = changed.get("num_steps") or config.num_steps  # type: ignore[assignment]
+    degree = changed["max_degree"] = limits.degree(steps)
+    on_demand = False
+    if degree is None:
+        reasons.append("max_degree: null, since walks through all nodes fit")
+    else:
+        reasons.append(f"max_degree: {degree}, since walks through all nodes are too many")
+        if config.max_candidates is None and not limits.fits_memory(steps, degree):
+            changed["max_candidates"] = most = limits.candidates(steps, degree)
+            if most is not None:
+                reasons.append(f"max_candidates: {most}, since a table of all does not fit into memory")
+            on_demand = most is None and not links
+    if on_demand:
+        reasons.append(ON_DEMAND)
+    return Resolved(config.model_copy(update=changed), reasons, on_demand)
 
 
-def count_walks(graph: Graph, num_steps: int, max_degree: int | None) -> float:
-    """Return how many walks of up to `num_steps` steps leave all nodes together."""
-    return float(sum(of_step.sum() for of_step in walks_by_step(graph, num_steps, max_degree, None)))
+def count_walks(graph: Graph, num_steps: int, max_degree: int | None, max_candidates: Caps = None) -> float:
+    """Return how many walks of up to `num_steps` steps leave all nodes together; of each step so many at most."""
+    caps = caps_by_step(max_candidates, num_steps)
+    walks = walks_by_step(graph, num_steps, max_degree, None)
+    return float(sum(np.minimum(of_step, cap).sum() for of_step, cap in zip(walks, caps, strict=True)))

@@ -5,6 +5,7 @@ from gatas.errors import ConfigError, TrainingError
 from gatas.tasks import LinkListTask, LinkTask, Model, NodeRegressor, NodeTask, RegressionTask
 from gatas.tasks.consistency import Consistency
 from gatas.tasks.learnable import Learnable
+from gatas.tasks.settling import settled
 from gatas.training.config import Config, TrainingConfig
 
 
@@ -64,12 +65,19 @@ def make_link_task(dataset: Dataset, config: TrainingConfig) -> LinkTask:
 
 def choices_of(model: Learnable, dataset: Dataset, config: Config) -> list[str]:
     """Return which settings were chosen for the data, and why."""
-    choices = [*config.choices, *(model.choices if isinstance(model, Model) else [])]
-    if config.training.batch_size == "auto":
-        choices.append(
-            f"batch_size: {batch_size(dataset, config.training):,}, since there are {count_to_learn(dataset):,} to learn from"
-        )
-    return choices
+    return [*config.choices, *(model.choices if isinstance(model, Model) else []), *_batch_choice(dataset, config)]
+
+
+def automatic_choices(dataset: Dataset, config: Config) -> list[str]:
+    """Return what the settings that are `auto` come to for the data on this machine, and why."""
+    return [*settled(dataset, config.model).reasons, *_batch_choice(dataset, config)]
+
+
+def _batch_choice(dataset: Dataset, config: Config) -> list[str]:
+    if config.training.batch_size != "auto":
+        return []
+    size, count = batch_size(dataset, config.training), count_to_learn(dataset)
+    return [f"batch_size: {size:,}, since there are {count:,} to learn from"]
 
 
 def batch_size(dataset: Dataset, config: TrainingConfig) -> int:

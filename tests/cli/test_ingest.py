@@ -25,6 +25,10 @@ def test_a_config_names_tables_and_settings(gatas, tmp_path):
     )
     code, said, _ = gatas("ingest", tmp_path / "c.yaml", "--out", tmp_path / "store", "--memory", "400MB")
     assert code == 0 and "3 nodes, 2 edges" in said
+    code, again, err = gatas("ingest", tmp_path / "c.yaml", "--out", tmp_path / "store", "--memory", "400MB")
+    assert code == 0 and again == said and "was ingested before, by the same command: nothing is left to do" in err
+    code, _, err = gatas("ingest", tmp_path / "c.yaml", "--out", tmp_path / "store", "--set", "direction=undirected")
+    assert code == 1 and "exists already, and is not of an ingest of these files" in err
 
 
 def test_bad_rows_are_one_line_and_leave_no_store(gatas, tmp_path):

@@ -57,6 +57,24 @@ def test_without_labels_links_are_predicted(gatas, tables):
     assert "link prediction, 2 types of link" in out and "label" not in written
 
 
+AUTOMATIC = {
+    "nodes": ["num_steps: 3, since three fit", "max_degree: null, since walks through all nodes fit", "batch_size: 100, since"],
+    "links": ["link_score: vectors, neighbourhood, paths, since nodes have few edges", "num_steps: 3, since three fit"],
+}
+
+
+@pytest.mark.parametrize("task", ["nodes", "links"])
+def test_what_auto_comes_to_is_printed_and_written_with_its_reason(gatas, tables, task):
+    nodes = ["--nodes", "nodes.csv"] if task == "nodes" else []
+    _, out, _ = gatas("init", "edges.csv", *nodes, "--yes")
+    text = (tables / "config.yaml").read_text()
+    for choice in AUTOMATIC[task]:
+        assert f"\n  {choice}" in out.partition("auto comes to, on this machine:")[2]
+        assert f"\n#   {choice}" in text.partition("# auto comes to, on this machine:")[2]
+    written = yaml.safe_load(text)
+    assert written["model"]["num_steps"] == "auto" and written["training"]["batch_size"] == "auto"
+
+
 def test_columns_with_other_names_are_the_first_that_hold_ids(gatas, tables):
     pq.write_table(
         pa.table({"day": pa.array([1, 2, 3] * 4), "who": ["x", "y", "z"] * 4, "whom": ["y", "z", "x"] * 4}), "e.parquet"

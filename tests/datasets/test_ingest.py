@@ -34,7 +34,9 @@ RATIOS: dict[str, Any] = {"ratios": {"train": 0.5, "valid": 0, "test": 0}, "seed
 
 
 def contents(folder):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.name[0] != "."
+    }
 
 
 def write(table, path):
@@ -242,8 +244,27 @@ def test_an_ingest_that_was_ended_while_it_tidied_up_is_done(tmp_path, monkeypat
             ingest(data / "edges", data / "nodes", out=store)
     with pytest.raises(StoreError, match="exists already"):
         ingest(data / "edges", data / "nodes", out=store, direction="as given")  # another
-    ingest(data / "edges", data / "nodes", out=store)
+    assert not ingest(data / "edges", data / "nodes", out=store)
     assert not work.beside(store).exists() and Graph.open(store, verify=True).num_nodes == 200
+    assert not ingest(data / "edges", data / "nodes", out=store)
+
+
+@pytest.mark.parametrize("at", ["note", "work folder"])
+def test_an_ingest_that_is_done_is_known_again_and_any_other_is_refused(at, tmp_path, monkeypatch):
+    data, store = generated(tmp_path / "data", nodes=200, edges=1_000, train=0.5), tmp_path / "store"
+    with monkeypatch.context() as patch:
+        if at == "note":
+            patch.setattr(work, "NOTE", "nowhere/at/all")
+        else:
+            patch.setattr(shutil, "rmtree", killed_at(work.beside(store)))
+        with pytest.raises((StoreError, KeyboardInterrupt)):
+            ingest(data / "edges", data / "nodes", out=store, threads=1)
+    assert not ingest(data / "edges", data / "nodes", out=store, threads=2)
+    before = contents(store)
+    assert not ingest(data / "edges", data / "nodes", out=store) and contents(store) == before
+    with pytest.raises(StoreError, match="exists already, and is not of an ingest of these files with these settings"):
+        ingest(data / "edges", data / "nodes", out=store, direction="as given")
+    os.utime(next((data / "edges").iterdir()), ns=(1, 1))
     with pytest.raises(StoreError, match="exists already"):
         ingest(data / "edges", data / "nodes", out=store)
 

@@ -92,7 +92,6 @@ INGEST = Kind(
     },
     "{data}/files/edges --nodes {data}/files/nodes --out {out} --memory 400MB --threads 1",
     ".store.ingest",
-    once=True,
 )
 BUILD = Kind(
     "transitions",

@@ -253,7 +253,7 @@ def test_auto_is_three_steps_where_there_are_few_walks(monkeypatch):
 def test_auto_looks_at_neighbourhoods_where_nodes_have_few_edges(monkeypatch):
     scored = {"link_score": "auto", "vector_size": 4}
     assert "neighbourhood" in predictor(likes(), **scored).config.link_score
-    monkeypatch.setattr("gatas.tasks.model.FEW_EDGES", 1)
+    monkeypatch.setattr("gatas.tasks.settling.FEW_EDGES", 1)
     assert predictor(likes(), **scored).config.link_score == ("vectors", "paths")
 
 
@@ -264,7 +264,7 @@ def test_auto_goes_past_hubs_that_make_too_many_walks(monkeypatch):
     monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 1e4, 2: 1e4})
     assert limits.degree(2) == 256 and count_walks(hub, 2, 256) <= 1e4 < count_walks(hub, 2, None)
     config = predictor(likes()).config.model_copy(update={"num_steps": 2, "max_degree": "auto"})
-    settled, reasons = resolved(config, hub, links=True)
+    settled, reasons, _ = resolved(config, hub, links=True)
     assert settled.max_degree == 256 and reasons == ["max_degree: 256, since walks through all nodes are too many"]
 
 

@@ -7,8 +7,12 @@ import gatas
 from gatas.datasets import Dataset
 from gatas.graph import Graph
 from gatas.tasks import NodeClassifier
-from gatas.tasks.walk_limits import WalkLimits, count_walks
-from gatas.transitions.cost import entry_bytes
+from gatas.tasks.config import ModelConfig
+from gatas.tasks.walk_limits import WalkLimits, count_walks, resolved
+from gatas.training import Config
+from gatas.transitions import Transitions
+from gatas.transitions.ahead import ReadAhead
+from gatas.transitions.cost import entry_bytes, estimate_cost
 from tests.tasks.toys import camps
 
 
@@ -53,3 +57,66 @@ def test_tables_of_links_fit_into_half_of_the_memory(monkeypatch, links):
     assert limits.degree(2) is None
     monkeypatch.setattr("gatas.tasks.walk_limits.total_memory", lambda: int(2 * needed) - 1)
     assert limits.degree(2) == (256 if links else None)
+
+
+def of_memory(monkeypatch, num_bytes):
+    """A machine that has so much memory, all of it free."""
+    for module in ("gatas.tasks.walk_limits.total_memory", "gatas.transitions.cost.available_memory"):
+        monkeypatch.setattr(module, lambda: int(num_bytes))
+
+
+def needed(dataset, num_steps, **limits):
+    return estimate_cost(dataset.graph, num_steps, **limits).num_bytes
+
+
+def trained(dataset, **settings):
+    run = gatas.fit(NodeClassifier(dataset, sample_size=5, seed=0, **settings), dataset, seed=0, device="cpu", epochs=2)
+    return run.model, run.metrics
+
+
+def test_nodes_have_fewer_steps_where_a_table_of_three_does_not_fit_into_half_of_the_memory(monkeypatch):
+    dataset = camps()
+    of_memory(monkeypatch, 2 * needed(dataset, 3))
+    assert NodeClassifier(dataset).config.num_steps == 3
+    of_memory(monkeypatch, 2 * needed(dataset, 3) - 1)
+    model, _ = trained(dataset)
+    assert model.config.num_steps == 2 and model.config.max_degree is None and model.config.max_candidates is None
+
+
+def test_nodes_keep_the_likeliest_candidates_where_no_limit_on_degrees_is_enough(monkeypatch):
+    dataset = camps(300)
+    monkeypatch.setattr("gatas.tasks.walk_limits.CANDIDATES", (16, 8, 4))
+    of_memory(monkeypatch, 2 * needed(dataset, 2, max_candidates=8, max_degree=16))
+    model, _ = trained(dataset)
+    assert (model.config.num_steps, model.config.max_degree, model.config.max_candidates) == (2, 16, 8)
+    assert model.choices[-1] == "max_candidates: 8, since a table of all does not fit into memory"
+    assert isinstance(model.transitions, Transitions)
+    assert NodeClassifier(dataset, num_steps=2, max_degree=None).config.max_candidates is None  # what is given stays
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_nodes_of_a_machine_with_next_to_no_memory_are_learned_on_demand(monkeypatch, seeds):
+    dataset = camps(300)
+    of_memory(monkeypatch, 2 * needed(dataset, 1, max_degree=16, max_candidates=4))
+    runs = gatas.fit_many(Config(training={"epochs": 2}), range(seeds), dataset=dataset, device="cpu")
+    model = runs[-1].model
+    assert isinstance(model.transitions, ReadAhead) and not model.captures
+    assert runs[0].model.choices[-1].startswith("transitions: made on demand for each batch, since a table")
+
+
+def test_rows_on_demand_change_nothing(monkeypatch):
+    dataset = camps(300)
+    table = trained(dataset, num_steps=3, max_degree=None)
+    assert isinstance(table[0].transitions, Transitions)
+    of_memory(monkeypatch, 0.8 * table[0].transitions.num_bytes)
+    model, metrics = trained(dataset, num_steps=3, max_degree=None)
+    assert isinstance(model.transitions, ReadAhead)
+    assert metrics == table[1] and model.choices[-1].startswith("transitions: made on demand")
+
+
+def test_tables_of_links_keep_the_likeliest_candidates_where_memory_asks_for_it(monkeypatch):
+    dataset, config = around_a_hub(), ModelConfig(num_steps=2, max_degree="auto")
+    walks = count_walks(dataset.graph, 2, 16, 64)
+    of_memory(monkeypatch, 2 * 3 * walks * entry_bytes(dataset.graph.num_relations, 2))
+    found = resolved(config, dataset.graph, links=True)
+    assert found.config.max_degree == 16 and found.config.max_candidates == 64 and not found.on_demand

@@ -27,7 +27,7 @@ from gatas.datasets.ingest.indexing import (
 from gatas.datasets.ingest.node_files import NodeFiles, open_nodes, read_known, write_features
 from gatas.datasets.ingest.settings import IngestSettings
 from gatas.datasets.ingest.sorting import Order, write_csr
-from gatas.datasets.ingest.work import IngestFolder, fingerprints, tidied, working_beside
+from gatas.datasets.ingest.work import IngestFolder, fingerprints, tidied, working_beside, written_before
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.saved import node_parts, node_target_parts
@@ -63,17 +63,18 @@ def ingest(
     threads: int = 2,
     progress: StageProgressCallback = lambda stage, share: None,
     **settings: Unpack[IngestSettings],
-) -> None:
+) -> bool:
     """Write a store from edge files of any size, in bounded memory.
 
     It holds the bytes that `read_dataset(...).save(out)` would write, but needs no more than `memory` bytes, whatever
     the number of edges: about 60 bytes a node, and DuckDB, which spills to disk, beside `out`. What a killed ingest has
-    finished is found again by the same call.
+    finished is found again by the same call. Returns whether there was anything to do: False if this very call has written
+    the store before.
 
     Args:
         edges: Edge files (Parquet, CSV, TSV, also .gz), or folders of them.
         nodes: Node table: a file, or a folder of files. Without one, the store holds a graph alone.
-        out: The folder to write; it must not exist.
+        out: The folder to write; it must not exist, unless the same call wrote it.
         memory: Bytes that the process may take.
         threads: Threads that DuckDB may use.
         progress: Called with the stage and the share of it that is done.
@@ -98,9 +99,12 @@ def ingest(
     node_files = [] if nodes is None else listed_files([Path(nodes)])
     job = {"settings": config.model_dump(mode="json"), "files": fingerprints([*files, *node_files])}
     if out.exists():
-        if tidied(out, job):
-            return
-        raise StoreError(f"{out} exists already. Choose another folder, or remove it.")
+        if tidied(out, job) or written_before(out, job):
+            return False
+        raise StoreError(
+            f"{out} exists already, and is not of an ingest of these files with these settings. Choose another folder, or "
+            "remove it."
+        )
     try:
         with working_beside(out, job) as work:
             with connected(memory, threads, work.spill) as connection:
@@ -113,6 +117,7 @@ def ingest(
             f"{out} could not be written: {reason(error)}. What was done so far is kept: make room, or allow "
             "writing, and run the same command again."
         ) from error
+    return True
 
 
 class _Ingest:

@@ -26,6 +26,8 @@ FORMAT = 3
 JOB = "job"
 SPILL = "spill"
 FACTS = "facts.json"
+NOTE = ".ingest"
+"""In the store, beside what its manifest names: which ingest wrote it."""
 
 
 class IngestFolder:
@@ -53,7 +55,10 @@ class IngestFolder:
 
 @contextmanager
 def working_beside(out: Path, job: Mapping[str, Any]) -> Iterator[IngestFolder]:
-    """The work folder of a store, for one ingest at a time; it goes when the store is there, and stays after a failure."""
+    """The work folder of a store, for one ingest at a time.
+
+    It goes when the store is there, in which it is noted which ingest wrote it, and stays after a failure.
+    """
     folder = beside(out)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "lock") as lock:
@@ -63,21 +68,31 @@ def working_beside(out: Path, job: Mapping[str, Any]) -> Iterator[IngestFolder]:
             raise GraphError(f"another ingest is writing {out}. Wait for it, or choose another folder.") from None
         _begin(folder, key_of(job))
         yield IngestFolder(folder)
+        write_file(out / NOTE, key_of(job).encode())
         shutil.rmtree(folder)
 
 
 def tidied(out: Path, job: Mapping[str, Any]) -> bool:
     """Whether this very ingest wrote the store and was ended while it removed its work folder, which is then removed."""
-    folder = beside(out)
-    if not folder.exists() or (folder.joinpath(JOB).is_file() and folder.joinpath(JOB).read_text() != key_of(job)):
+    folder, key = beside(out), key_of(job)
+    named = folder / JOB  # gone if it was removed first
+    if not folder.exists() or (named.is_file() and named.read_text() != key):
         return False
     with FileLock(folder / "lock") as lock:
         try:
             lock.acquire()
         except BlockingIOError:  # it is at it
             return False
+        if named.is_file():
+            write_file(out / NOTE, key.encode())
         shutil.rmtree(folder)
     return True
+
+
+def written_before(out: Path, job: Mapping[str, Any]) -> bool:
+    """Whether this very ingest wrote the store: over the same files, with the same settings."""
+    note = out / NOTE
+    return note.is_file() and note.read_text() == key_of(job)
 
 
 def beside(out: Path) -> Path:

@@ -45,6 +45,7 @@ class GRAND(Peer):
 
     vmaps = captures = False  # features walk by a sparse matrix, which holds nothing for each edge
     drops_features = False  # but after they have walked
+    learns_numbers = False  # draws agree on probabilities
     recipes: ClassVar[Recipes] = {
         "cora": PeerRecipe(
             {"rows_sum_to_one": True, **_model(8, 0.5, 0.5)},

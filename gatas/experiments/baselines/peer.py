@@ -64,6 +64,8 @@ class Peer(Learnable):
     """Whether features are dropped before the first layer."""
     typed: bool = False
     """Whether it is for graphs whose nodes or edges have types."""
+    learns_numbers: bool = True
+    """Whether it can learn numbers of nodes as well as classes."""
     recipes: ClassVar[Recipes] = {}
     """By data set; those of `own` (else `cora`) and `ppi` serve for other data with one label a node, or multi-label data."""
     space: ClassVar[PeerSpace] = {}
