@@ -1,4 +1,4 @@
-"""The hooks of mkdocs.yml: add generated pages and linked files, and make links lead to where these are in the site."""
+"""The hooks of mkdocs.yml: add generated pages and linked files, make links lead to where these are, keep numbers whole."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ from mkdocs.structure.files import File, Files
 
 from website import command_line, http_api, notebook, python_api, settings, tables
 from website.repository import linked_files, listing, moved_links
+from website.unbroken import without_breaks
 
 ROOT = Path(__file__).parents[1]
 GENERATED = {
@@ -35,3 +36,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Make links to files of the repository lead to their copies in the site."""
     return moved_links(markdown, page.file.src_uri, ROOT)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep numbers in tables on one line with their deviations and units."""
+    return without_breaks(html)

@@ -8,11 +8,11 @@ from gatas.experiments.report_results import read_results
 from gatas.experiments.tables import TABLES
 
 ROOT = Path(__file__).parents[1]
-INTRODUCTION = """# The paper's tables and ours
+INTRODUCTION = """# All tables of the paper and of peers
 
 Made from [the results](../results) when this site was built. Each file there has every seed's metrics, settings, hardware,
-versions and seconds. [Where our figures differ](results.md) says what is known about the cause,
-[Compared with peers](peers.md) how the peers were run.
+versions and seconds. [The overview](results.md) says what is known about the cause where our figures differ,
+[peers](peers.md) how others' models were run.
 """
 
 

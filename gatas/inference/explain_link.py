@@ -67,7 +67,7 @@ def explain_link(
 def _explained(trained: TrainedModel, link: _Link, mode: Mode, draw: int) -> LinkExplanation:
     head, name = _head(trained), trained.names[link.edge_type]
     bias = float(head.type_bias[link.edge_type])
-    values = {("type", f"“{name}” at all"): bias, **_vector_terms(trained, link)}
+    values = {("type", f"the type “{name}”"): bias, **_vector_terms(trained, link)}
     score = _neighbourhood_score(trained, link, mode, draw) if "neighbourhood" in head.parts else None
     if score is not None:
         values["neighbourhood", "the neighbourhoods of both"] = score.value

@@ -1,11 +1,14 @@
 """Pictures of links that are explained by parts: bars that end at the log-odds, and walks that can be read."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.patches import FancyArrowPatch
 
+from gatas.inference.link_explanation import PathWalk
 from gatas.inference.link_picture import draw_link, link_heading, save_link_pictures
 from tests.inference.conftest import with_ids
 from tests.inference.test_explain_link import by_parts
@@ -38,25 +41,73 @@ def test_walks_name_their_nodes_and_relations():
     assert len([text for text in texts(walks) if text == "a0"]) == sum(len(path.walks[:3]) for path in found.paths)
 
 
-def test_labels_do_not_cover_each_other():
-    figure = draw_link(by_parts(num_steps=3).explain_link(0, "likes", 4), top=10)
+def drawn_boxes(figure):
+    """What each text covers with its frame, by axes; and the arrows, each from where it begins to where it ends."""
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.canvas.draw()
+    boxes, arrows = [], []
     for axes in figure.axes:
-        boxes = [text.get_window_extent(renderer) for text in (*axes.texts, *axes.get_yticklabels()) if text.get_visible()]
-        assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+        for text in (*axes.texts, axes.title, *(axes.get_yticklabels() if axes.axison else ())):
+            frame = text.get_bbox_patch()
+            boxes.append((text.get_text(), (text if frame is None else frame).get_window_extent(renderer)))
+        arrows += [patch.get_window_extent(renderer) for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
+    boxes += [(text.get_text(), text.get_window_extent(renderer)) for text in figure.texts]
+    return [box for box in boxes if box[0]], arrows
 
 
-def test_long_ids_are_wrapped_and_cut_so_that_nodes_of_a_walk_do_not_cover_each_other():
-    prefix = "GO:0015012 heparan sulfate proteoglycan biosynthetic process, number "
-    found = by_parts(("paths",), with_ids(likes(), prefix)).explain_link(f"{prefix}0", "knows", f"{prefix}3")
-    figure = draw_link(found)
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.canvas.draw()
-    shown = figure.axes[1].texts
-    assert any(text.get_text().count("\n") == 1 and text.get_text().endswith("…") for text in shown)
-    boxes = [text.get_window_extent(renderer) for text in shown]
-    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+def assert_readable(figure):
+    """No text covers another, none leaves the picture, and no box hides an arrow."""
+    boxes, arrows = drawn_boxes(figure)
+    assert not [(a[0], b[0]) for a, b in combinations(boxes, 2) if a[1].overlaps(b[1])]
+    width, height = figure.get_size_inches() * figure.dpi
+    assert not [text for text, box in boxes if box.x0 < 0 or box.y0 < 0 or box.x1 > width or box.y1 > height]
+    assert not [text for text, box in boxes for arrow in arrows if box.shrunk(0.99, 0.99).overlaps(arrow)]
+    assert all(arrow.width > 0.3 * figure.dpi for arrow in arrows)
+
+
+@pytest.mark.parametrize(
+    "prefix", ["a", "lopez-2000-01", "GO:0015012 heparan sulfate proteoglycan biosynthetic process, number ", "m" * 60]
+)
+def test_names_of_any_length_can_be_read(prefix):
+    found = by_parts(num_steps=3, dataset=with_ids(likes(), prefix)).explain_link(f"{prefix}0", "likes", f"{prefix}4")
+    assert_readable(draw_link(found))
+
+
+NAMES = "appears in", "proceedings of", "GO:0015012 heparan sulfate proteoglycan biosynthetic process", "gene:EXTL1"
+ENZYME = "GO:0050508 glucuronosyl-N-acetylglucosaminyl-proteoglycan 4-alpha-N-acetylglucosaminyltransferase activity"
+
+
+def with_long_names():
+    """An explanation whose names have the lengths that real ones have."""
+    first, second, process, gene = NAMES
+    found = by_parts(("paths",)).explain_link(0, "likes", 4)
+    relations = (first, second, "biological process")
+    walks = (
+        PathWalk((gene, ENZYME, "gene:EXT2", process), 0.6),
+        PathWalk((gene, "Open Proceedings", "gene:EXT1", process), 0.4),
+    )
+    path = replace(found.paths[0], name=" → ".join(relations), relations=relations, walks=walks)
+    terms = (replace(found.terms[0], kind="target", name=f"{process} as a target"),)
+    return replace(found, source=gene, target=process, paths=(path,), terms=terms)
+
+
+def test_long_names_are_whole_where_there_is_room():
+    figure = draw_link(with_long_names())
+    assert_readable(figure)
+    shown = [" ".join(text.split()) for text, _ in drawn_boxes(figure)[0]]
+    assert not [text for text in shown if "…" in text]
+    assert f"{NAMES[3]} – likes → {NAMES[2]}" in shown[-1]
+    assert any(text.startswith(f"{NAMES[2]} as a target") for text in shown)
+    assert {*NAMES, "biological process"} <= set(shown)
+    assert any(text.replace(" ", "") == ENZYME.replace(" ", "") for text in shown)
+
+
+def test_what_has_no_room_is_cut_and_says_so():
+    found = with_long_names()
+    walk = PathWalk((NAMES[3], "m" * 150, "m" * 150, NAMES[2]), 1.0)
+    figure = draw_link(replace(found, paths=(replace(found.paths[0], walks=(walk,)),)))
+    assert_readable(figure)
+    assert [text for text, _ in drawn_boxes(figure)[0] if text.startswith("mm") and text.endswith("…")]
 
 
 @pytest.mark.parametrize("target", [2, 4, 6])

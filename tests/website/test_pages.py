@@ -81,14 +81,13 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")  # of columns that are not used
 def test_the_code_of_the_quick_start_and_of_the_tutorials_runs_and_prints_what_is_shown(folder):
     for page in TUTORIALS:
         Reader(folder, ROOT).run_page(ROOT / page)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore", r"error:.*columns? (was|were) not used")
 @pytest.mark.parametrize("page", OTHERS)
 def test_the_code_of_a_page_runs_with_fewer_epochs_and_prints_what_is_shown(page, folder, trained):
     shutil.copytree(trained, folder / "runs")

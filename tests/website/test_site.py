@@ -7,14 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
 
 import gatas
 from gatas.cli.app import COMMANDS
 from gatas.tasks.config import ModelConfig
 from gatas.training.config import TrainingConfig
+from tests.browser import CHROMIUM
 from website import command_line, http_api, python_api, settings
 from website.examples_in_docstrings import EXAMPLE
 from website.repository import linked_files, listing, moved_links
+from website.unbroken import without_breaks
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +41,50 @@ def test_the_built_pages_fetch_nothing_from_other_sites(site):
         assert not fetched.search(page.read_text()), page
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(?:url\(|@import )['\"]?(?:https?:)?//", sheet.read_text()), sheet
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path to open the pages with")
+@pytest.mark.parametrize("width", [1400, 390])
+def test_pages_open_from_disk_without_errors_and_are_as_wide_as_the_window(site, browser, width):
+    page, faults = browser.new_page(viewport={"width": width, "height": 900}), []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    for name in ("index", "quick-start", "showcase-genes", "coming-from"):
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+    code = page.locator(".side-by-side").first.locator("pre")
+    first, second = (code.nth(place).bounding_box() for place in (0, 1))
+    assert (first["y"] == second["y"]) == (width == 1400)
+    page.close()
+    assert not faults
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path to open the pages with")
+def test_pages_that_are_opened_from_disk_are_searched(site, browser):
+    page = browser.new_page()
+    page.goto((site / "tutorials/links.html").as_uri())
+    page.locator(".md-search__input").click()
+    page.keyboard.type("attention")
+    expect(page.locator(".md-search-result__meta")).to_contain_text("matching documents", timeout=30_000)
+    page.close()
+
+
+def test_numbers_in_cells_stay_with_their_deviations_and_units():
+    assert without_breaks("<td>79.49 ± 1.18</td>") == "<td>79.49\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1.18</td>"
+    kept = "GATAS, S\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}10: 17.46\N{NO-BREAK SPACE}%, 34\N{NO-BREAK SPACE}s"
+    assert without_breaks("<th>GATAS, S = 10: 17.46 %, 34 s</th>") == f"<th>{kept}</th>"
+    code = '<td><code>a = 1 % 2</code></td><td class="a 1 %">x</td><p>1 %</p>'
+    assert without_breaks(code) == code
 
 
 @pytest.mark.slow
