@@ -12,7 +12,8 @@ from gatas.experiments.check_results import check_commits, outdated
 from gatas.experiments.figures import figures_in, passages
 from gatas.experiments.report import TABLES_OF_PEERS
 from gatas.experiments.report_results import Results, read_results
-from gatas.experiments.sources import Numbers, holds, read_source
+from gatas.experiments.matching import mistakes
+from gatas.experiments.sources import Number, read_source
 from gatas.experiments.tables import TABLES
 
 SOURCES = ("results", "benchmarks")
@@ -83,26 +84,22 @@ def generated(name: str, results: Path, found: Results) -> str:
     return TABLES_OF_PEERS[name](found) if name in TABLES_OF_PEERS else paper.render(TABLES[name], results)
 
 
-def check_figures(page: Path, root: Path, checked: Checked, read: Callable[[Path], Numbers] = read_source) -> None:
-    """Every figure of a page has a link beside it to a file that holds it."""
+def check_figures(page: Path, root: Path, checked: Checked, read: Callable[[Path], list[Number]] = read_source) -> None:
+    """Every figure of a page has a link beside it to a file that has it where the page says."""
     for passage in passages(page.read_text(encoding="utf-8")):
         found = figures_in(passage)
         sources = list(dict.fromkeys(path for link in passage.links if (path := source_of(link, page, root)) is not None))
-        numbers = Numbers()
+        numbers = list[Number]()
         for path in sources if found else []:
             try:
-                numbers.add(read(path))
+                numbers += read(path)
             except GatasError as error:
                 checked.problems.append(f"{page}:{passage.line}: {error}")
         names = ", ".join(path.relative_to(root).as_posix() for path in sources)
-        for one in found:
-            checked.num_figures += 1
-            if not sources:
-                checked.problems.append(
-                    f"{page}:{one.line}: {one} has no source. Link the file it comes from, or write a setting as `code`."
-                )
-            elif not holds(numbers, one):
-                checked.problems.append(f"{page}:{one.line}: {one} is not in {names}.")
+        checked.num_figures += len(found)
+        hint = "has no source. Link the file it comes from, or write a setting as `code`"
+        wrong = mistakes(found, numbers, passage.only) if sources else [(one, hint) for one in found]
+        checked.problems += [f"{page}:{one.line}: {one} {said.format(names)}." for one, said in wrong]
 
 
 def source_of(link: str, page: Path, root: Path) -> Path | None:

@@ -23,6 +23,11 @@ NUMBERS_NOTE = (
 )
 CUT = "Cut: ended by a limit (`--epochs`, `--max-seconds`) where training would have gone on. The best epoch until then counts."
 
+LEFT = (
+    "Not in the table, as a limit of time or epochs ended seeds of them while they may have improved (all but those whose best "
+    "epoch is in the first half of theirs):"
+)
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -121,35 +126,45 @@ def rendered(view: ComparisonTable, found: Mapping[str, ResultRecord], note: str
 
 
 def side_by_side(columns: Mapping[str, Mapping[str, ResultRecord]], metrics: Mapping[str, str]) -> str:
-    """Models by data sets in Markdown, from results by column and model; what is clearly the best of a column is bold."""
+    """Models by data sets in Markdown, from results by column and model; what is clearly the best of a column is bold.
+
+    What a limit has cut is no result of its model: one line below the table has it.
+    """
     measured = {
         column: {own_name(model, one): scores(one, metrics[column]) for model, one in found.items() if one.runs}
         for column, found in columns.items()
     }
     cut = {
         (column, own_name(model, one)) for column, found in columns.items() for model, one in found.items()
-        if any(run.cut for run in one.runs)
+        if any(run.interrupted for run in one.runs)
     }  # fmt: skip
     best = {column: clear_best(own, {model for of, model in cut if of == column}) for column, own in measured.items()}
     counts = sorted({len(values) for own in measured.values() for values in own.values()})
 
-    def cell(column: str, model: str) -> str:
-        if model not in measured[column]:
-            return "–"
+    def text(column: str, model: str) -> str:
         values = list(measured[column][model].values())
-        text = f"{statistics.fmean(values):.2f} ± {spread(values):.2f}"
-        return (f"**{text}**" if model == best[column] else text) + (" †" if (column, model) in cut else "")
+        return f"{statistics.fmean(values):.2f} ± {spread(values):.2f}"
+
+    def cell(column: str, model: str) -> str:
+        if model not in measured[column] or (column, model) in cut:
+            return "–"
+        return f"**{text(column, model)}**" if model == best[column] else text(column, model)
 
     def mean(own: Mapping[str, Mapping[int, float]], model: str) -> float:
         return statistics.fmean(own[model].values()) if model in own else -math.inf
 
     models = list(dict.fromkeys(model for own in measured.values() for model in own))
     models.sort(key=lambda model: [-mean(own, model) for own in measured.values()])
-    rows = [" | ".join([f"| {model}", *(cell(column, model) for column in measured)]) + " |" for model in models]
+    cells = {model: [cell(column, model) for column in measured] for model in models}
+    rows = [" | ".join([f"| {model}", *own]) + " |" for model, own in cells.items() if set(own) != {"–"}]
     head = " | ".join(["| model", *measured]) + " |", "|---" * (len(measured) + 1) + "|"
+    left = {
+        column: ", ".join(f"{model} {text(column, model)}" for model in models if (column, model) in cut)
+        for column in measured if any(of == column for of, _ in cut)
+    }  # fmt: skip
     said = f"Mean ± standard deviation over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds, in percent."
-    marked = ["† Some seeds, or all, were stopped by a limit of time or epochs."] if cut else []
-    return "\n".join([*head, *rows, "", said, BOLD, *marked, ""])
+    below = [f"{LEFT} {'; '.join(f'{column}: {own}' for column, own in left.items())}."] if left else []
+    return "\n".join([*head, *rows, "", said, BOLD, *below, ""])
 
 
 def own_name(model: str, result: ResultRecord) -> str:

@@ -7,7 +7,7 @@ limits, and what commands print. Nor is what a passage reckons from numbers that
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
 TIMES = ("s", "ms", "µs", "ns", "seconds", "minutes", "hours")
@@ -24,19 +24,28 @@ NOT_FIGURES = re.compile(
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 RECKONED = "<!-- reckoned -->"
+COMMENT = re.compile(r"<!--.*?-->")
+OF = re.compile(r"<!-- of: (.+?) -->")
 FENCE = re.compile(r"^\s*(```|~~~)")
 NEW_BLOCK = re.compile(r"^(?:#|\s*(?:[-*]|\d+\.) )")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number as it is shown: its value, how many digits it has after the point, its unit, and its deviation if it has one."""
+    """A number as it is shown: its value, how many digits it has after the point, its unit, and its deviation if it has one.
+
+    In a table it is the `order`-th of its cell, in a `column`; in prose both are −1. `near` are the texts that say what it is of,
+    the nearest first: what is before it in its cell, the column's head, the other cells of its row; in prose the passage.
+    """
 
     value: float
     digits: int
     unit: str = ""
     spread: "Figure | None" = None
     line: int = 0
+    column: int = -1
+    order: int = -1
+    near: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shown = f"{self.value:.{self.digits}f}" + (f" ± {self.spread}" if self.spread else "")
@@ -50,26 +59,33 @@ class Passage:
     line: int
     text: str
     links: tuple[str, ...]
+    section: str = ""  # the heading above
+
+    @property
+    def only(self) -> list[list[str]]:
+        """The parts of its sources that a comment says it is of: any of some, each by words that are all there."""
+        return [part.strip().split(" & ") for said in OF.findall(self.text) for part in said.split(";")]
 
 
-def figure(number: str, unit: str = "", line: int = 0, spread: "Figure | None" = None) -> Figure:
+def figure(number: str, unit: str = "", *, spread: "Figure | None" = None) -> Figure:
     """A figure from how it is written."""
     plain = number.replace(",", "").replace("−", "-")
-    return Figure(float(plain), len(plain.partition(".")[2]), unit, spread, line)
+    return Figure(float(plain), len(plain.partition(".")[2]), unit, spread)
 
 
 def passages(markdown: str) -> list[Passage]:
     """The passages of a page, but for code and for what is generated."""
     blocks = list(_blocks(_without_generated(markdown)))
-    found = []
+    found, section = list[Passage](), ""
     for place, (line, text) in enumerate(blocks):
         if text.startswith("#"):
+            section = text.lstrip("# ")
             continue
         links = LINK.findall(text)
         if not links:  # a table has its source in the sentence before or after it
             beside = [blocks[other][1] for other in (place - 1, place + 1) if 0 <= other < len(blocks)]
             links = [link for other in beside if not other.startswith("#") for link in LINK.findall(other)]
-        found.append(Passage(line, text, tuple(links)))
+        found.append(Passage(line, text, tuple(links), section))
     return found
 
 
@@ -104,28 +120,50 @@ def figures_in(passage: Passage) -> list[Figure]:
 
 def numbers_in(passage: Passage) -> list[Figure]:
     """All numbers of a passage that are not in code, each with its unit or that of its column."""
-    bare = re.sub(r"`[^`]*`", lambda code: re.sub(r"\S", "`", code[0]), passage.text)
-    bare = NOT_FIGURES.sub(" ", LINK.sub("]", bare)).replace("**", "")
-    units, found = _head_units(bare), list[Figure]()
+    words = passage.text.replace("`", "")
+    bare = re.sub(r"`[^`]*`", lambda code: re.sub(r"\S", "`", code[0]), LINK.sub("]", COMMENT.sub("", passage.text)))
+    bare = NOT_FIGURES.sub(" ", bare).replace("**", "")
+    heads, found = _heads(bare), list[Figure]()
     for line, text in enumerate(bare.split("\n"), passage.line):
-        cells = text.strip().strip("|").split("|") if text.lstrip().startswith("|") else [text]
-        for cell, unit in zip_longest(cells, units[: len(cells)], fillvalue=""):
-            found += _of_cell(cell, unit if PLAIN.fullmatch(cell.strip()) else "", line)
+        if not text.lstrip().startswith("|"):
+            found += [replace(one, line=line, near=(words,)) for one in _of_cell(text, "")]
+            continue
+        cells = cells_of(text)
+        for place, (cell, head) in enumerate(zip_longest(cells, heads[: len(cells)], fillvalue="")):
+            unit = (HEAD_UNIT.findall(head) or [""])[-1] if PLAIN.fullmatch(cell.strip()) else ""
+            rest = " | ".join(other for other in cells if other is not cell)
+            for order, one in enumerate(_of_cell(cell, unit)):
+                found.append(replace(one, line=line, column=place, order=order, near=(*one.near, head, rest)))
     return found
 
 
-def _of_cell(text: str, column: str, line: int) -> list[Figure]:
+def cells_of(text: str) -> list[str]:
+    """The cells of a table's row."""
+    return [cell.strip() for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def _of_cell(text: str, column: str) -> list[Figure]:
     """Numbers with a deviation, then those with a unit of their own, then others, which have the column's."""
-    found = [figure(mean, unit or column, line, figure(spread)) for mean, spread, unit in PAIR.findall(text)]
-    text = PAIR.sub(" ", text)
-    for numbers, unit in LISTED.findall(text):
-        found += [figure(number, unit, line) for number in re.findall(NUMBER, numbers)]
-    return found + [figure(number, column, line) for number in re.findall(NUMBER, LISTED.sub(" ", text))]
+    found = []
+    for pair in PAIR.finditer(text):
+        mean, spread, unit = pair.groups()
+        found.append(replace(figure(mean, unit or column, spread=figure(spread)), near=(_before(text, pair.start()),)))
+    text = PAIR.sub(lambda pair: " " * len(pair[0]), text)
+    for listed in LISTED.finditer(text):
+        before = (_before(text, listed.start()),)
+        found += [replace(figure(number, listed[2]), near=before) for number in re.findall(NUMBER, listed[1])]
+    text = LISTED.sub(lambda listed: " " * len(listed[0]), text)
+    return found + [replace(figure(one[0], column), near=(_before(text, one.start()),)) for one in re.finditer(NUMBER, text)]
 
 
-def _head_units(text: str) -> list[str]:
-    """Of a table the unit of each column, or nothing."""
+def _before(text: str, start: int) -> str:
+    """What a cell says of a number before it, from the number before that on."""
+    return re.split(NUMBER, text[:start])[-1]
+
+
+def _heads(text: str) -> list[str]:
+    """The heads of a table's columns, or nothing."""
     for head, rule in pairwise(text.split("\n")):
         if re.fullmatch(r"\|[-:| ]+\|", rule.strip()):
-            return [(HEAD_UNIT.findall(cell) or [""])[-1] for cell in head.strip().strip("|").split("|")]
+            return cells_of(head)
     return []

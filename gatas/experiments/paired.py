@@ -11,7 +11,7 @@ from gatas.experiments.results import spread
 
 Pair = TypeVar("Pair", bound=Hashable)
 
-BOLD = "Bold: the best, where its paired difference from the next is significant (95 %) and the next was not cut."
+BOLD = "Bold: the best, where its paired difference from the next is significant (95 %) and neither was cut."
 
 
 def interval(own: Mapping[Pair, float], other: Mapping[Pair, float]) -> tuple[float, float, float] | None:
@@ -32,11 +32,11 @@ def difference(own: Mapping[Pair, float], other: Mapping[Pair, float]) -> str:
 def clear_best(measured: Mapping[str, Mapping[Pair, float]], cut: Collection[str] = ()) -> str | None:
     """The model with the highest mean, if its paired difference from the next is significant; None otherwise.
 
-    Nobody is clearly ahead of a model that a limit has `cut`, which might have gone on to do better.
+    A model that a limit has `cut` is never the best, and nobody is clearly ahead of it: it might have gone on to do better.
     """
     means = {model: statistics.fmean(values.values()) for model, values in measured.items() if values}
     if len(means) < 2:
         return None
     best, following = sorted(means, key=lambda model: -means[model])[:2]
     found = interval(measured[best], measured[following])
-    return best if following not in cut and found is not None and found[1] > 0 else None
+    return best if not {best, following} & set(cut) and found is not None and found[1] > 0 else None

@@ -60,6 +60,11 @@ class SeedRun(ResultPart):
     seconds_per_epoch: float | None = None
     seconds_to_best: float | None = None
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether a limit ended it while it may have improved: unless its best epoch is in the first half of what it had."""
+        return bool(self.cut) and (self.epochs is None or 2 * self.best_epoch >= self.epochs)
+
     def metric(self, name: str) -> float:
         """A number by where it is, as `test.gatne.f1`."""
         split, *parts = name.split(".")

@@ -1,15 +1,18 @@
-"""What a page's figures are compared with: the numbers of a result, of a log or of a report."""
+"""What a page's figures are compared with: the numbers of a result, of a log or of a report, each with what it is of."""
 
 import json
 import re
 import statistics
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gatas.errors import ConfigError
-from gatas.experiments.figures import Figure, numbers_in, passages
+from gatas.experiments import recipes
+from gatas.experiments.compare_table import spoken
+from gatas.experiments.contenders import OURS
+from gatas.experiments.figures import Figure, cells_of, numbers_in, passages
 from gatas.experiments.results import ResultRecord, read_result, spread
 
 UNITS: tuple[dict[str, float], ...] = (
@@ -19,29 +22,32 @@ UNITS: tuple[dict[str, float], ...] = (
 )
 """Units that numbers are converted between, by what they measure; a share without a unit is of 1."""
 
+NO_METRICS = ("loss", "count", "positives", "negatives")
+
 COMMAND = re.compile(r"(?:python -m |gatas |make |torchrun )[a-z]")
 
 
-@dataclass
-class Numbers:
-    """Numbers of a source with their units, and those that have a deviation beside them."""
+@dataclass(frozen=True)
+class Number:
+    """A number of a source: where it stands there, from the file to the place in a cell, and of a result what it is of.
 
-    single: list[tuple[float, str]] = field(default_factory=list)
-    paired: list[tuple[float, float, str]] = field(default_factory=list)
+    `about` has the names, any of which a page may use, of a result's data, model and metric, and of its seed if it is of one.
+    """
 
-    def add(self, other: "Numbers") -> None:
-        self.single += other.single
-        self.paired += other.paired
+    value: float
+    unit: str
+    place: tuple[str, ...]
+    spread: float | None = None
+    about: tuple[tuple[str, ...], ...] = ()
 
 
-def holds(numbers: Numbers, wanted: Figure) -> bool:
-    """Whether a figure is one of some numbers, in its unit and rounded as it is shown."""
-    if wanted.spread is None:
-        return any(_rounds(f * number, wanted) for number, unit in numbers.single for f in factors(unit, wanted.unit))
+def holds(number: Number, wanted: Figure) -> bool:
+    """Whether a figure is a number in its unit, rounded as it is shown; with a deviation only if the number has that, too."""
+    if wanted.spread is not None and number.spread is None:
+        return False
     return any(
-        _rounds(f * mean, wanted) and _rounds(f * spread, wanted.spread)
-        for mean, spread, unit in numbers.paired
-        for f in factors(unit, wanted.unit)
+        _rounds(f * number.value, wanted) and (wanted.spread is None or _rounds(f * (number.spread or 0.0), wanted.spread))
+        for f in factors(number.unit, wanted.unit)
     )
 
 
@@ -55,55 +61,90 @@ def _rounds(number: float, wanted: Figure) -> bool:
     return abs(number - wanted.value) <= 0.5001 * 10.0**-wanted.digits
 
 
-def read_source(path: Path) -> Numbers:
+def read_source(path: Path) -> list[Number]:
     """The numbers of a file, or of all results in a folder."""
     if not path.exists():
         raise ConfigError(f"{path} is not there.")
     if path.is_dir():
-        found = Numbers()
-        for one in sorted(path.glob("*.json")):
-            found.add(read_source(one))
-        return found
+        return [number for one in sorted(path.glob("*.json")) for number in read_source(one)]
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         if not COMMAND.search(text):
             raise ConfigError(f"{path} names no command that made it.")
-        return of_text(text)
+        return of_text(text, path.name)
     if path.suffix == ".jsonl":
-        return of_json([json.loads(line) for line in text.splitlines() if line.strip()])
+        return of_json([json.loads(line) for line in text.splitlines() if line.strip()], path.name)
     if path.suffix != ".json":
-        return Numbers()
+        return []
     try:
-        return of_result(read_result(path))
+        return of_result(read_result(path), path.name)
     except ConfigError:  # a benchmark's log
-        return of_json(json.loads(text))
+        return of_json(json.loads(text), path.name)
 
 
-def of_text(text: str) -> Numbers:
-    """Numbers as they are written; those with a deviation count alone too."""
-    found = [one for passage in passages(text) for one in numbers_in(passage)]
-    single = [(one.value, one.unit) for one in found] + [(one.spread.value, one.unit) for one in found if one.spread]
-    return Numbers(single, [(one.value, one.spread.value, one.unit) for one in found if one.spread])
-
-
-def of_result(record: ResultRecord) -> Numbers:
-    """Of every metric each seed's, and the mean with its deviation; the same of depth and seconds; sessions and curves."""
-    found = of_json({"sessions": [session.model_dump() for session in record.sessions], "curves": record.curves})
-    by_name: dict[str, list[float]] = {}
-    for run in record.runs:
-        for name, value in named(run.model_dump(exclude={"seed"})):
-            by_name.setdefault(name, []).append(100 * value if unit_of(name) == "%" else value)
-    for name, values in by_name.items():
-        mean, unit = statistics.fmean(values), unit_of(name)
-        found.single += [(number, unit) for number in (*values, mean, statistics.median(values))]
-        found.paired.append((mean, spread(values), unit))
+def of_text(text: str, name: str) -> list[Number]:
+    """Numbers as they are written, by heading, row and column; deviations count alone, too."""
+    found = []
+    for passage in passages(text):
+        lines = passage.text.split("\n")
+        for one in numbers_in(passage):
+            line = lines[one.line - passage.line].replace("`", "")
+            cells, head = (cells_of(line), one.near[1]) if one.column >= 0 else ([line], "")
+            words = [cell for cell in cells[1:] if re.match(r"[^\W\d]", cell)]
+            place = (name, passage.section, cells[0], " ".join(words), head, str(one.order))
+            found.append(Number(one.value, one.unit, place, one.spread.value if one.spread else None))
+            if one.spread:
+                found.append(Number(one.spread.value, one.unit, (*place, "deviation")))
     return found
 
 
-def of_json(content: Any) -> Numbers:
+def of_result(record: ResultRecord, name: str) -> list[Number]:
+    """Mean and deviation of every metric and of seconds; their median, the lowest, the best and single seeds, if a page says so."""
+    about = ((record.data,), model_names(record))
+    found = []
+    for session in record.sessions:
+        of_session = of_json(session.model_dump(), name)
+        found += [Number(one.value, one.unit, one.place, about=(*about, ())) for one in of_session if one.unit in ("s", "bytes")]
+    by_name: dict[tuple[str, ...], dict[int, float]] = {}
+    for run in record.runs:
+        for place, value in named(run.model_dump(exclude={"seed", "epochs", "best_epoch"})):
+            if place[-1] not in NO_METRICS:
+                by_name.setdefault(place, {})[run.seed] = value
+    for place, by_seed in by_name.items():
+        unit, own = unit_of(place[0]), (*about, *metric_names(place))
+        values = [(100 if unit == "%" else 1) * value for value in by_seed.values()]
+        found.append(Number(statistics.fmean(values), unit, (name, *place, "mean"), spread(values), own))
+        for said, statistic in (("median", statistics.median), ("lowest", min), ("best", max)):
+            found.append(Number(statistic(values), unit, (name, *place, said), about=(*own, (said,))))
+        for seed, value in zip(by_seed, values, strict=True):
+            found.append(Number(value, unit, (name, *place, f"seed {seed}"), about=(*own, (f"seed {seed}",))))
+    return found
+
+
+def model_names(record: ResultRecord) -> tuple[str, ...]:
+    """What pages call a result's model: ours with the paper's settings is called so."""
+    if record.data in recipes.names() and record.model in (OURS, record.data):
+        return ("the paper's settings", "paper's settings of ours")
+    if record.model == OURS or record.model.endswith("-default"):
+        return (OURS, "ours", "our", record.model)
+    return (record.model,)
+
+
+def metric_names(place: Sequence[str]) -> list[tuple[str, ...]]:
+    """What pages call a metric; then what they have to say, too, as it is not the usual one: validation data, a type of links."""
+    metric = spoken(".".join(place[1:])) if place[0] in ("valid", "test") else place[0].replace("_", " ")
+    more = [(place[place.index(one) + 1], f"type {place[place.index(one) + 1]}") for one in ("by_type", "by_direction") if one in place]
+    more += [("validation",)] * (place[0] == "valid") + [("macro",)] * ("macro" in place)
+    return [(metric,), *more]
+
+
+def of_json(content: Any, name: str) -> list[Number]:
     """All numbers of a log."""
-    found = [(value, unit_of(name)) for name, value in named(content)]
-    return Numbers([(100 * value if unit == "%" else value, unit) for value, unit in found])
+    found = []
+    for place, value in named(content):
+        unit = unit_of(".".join(place))
+        found.append(Number(100 * value if unit == "%" else value, unit, (name, *place)))
+    return found
 
 
 def unit_of(name: str) -> str:
@@ -112,11 +153,11 @@ def unit_of(name: str) -> str:
     return next((unit for word, unit in known.items() if word in name), "")
 
 
-def named(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+def named(value: Any, place: Sequence[str] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
     """The numbers in nested dicts and lists, each with where it is."""
     if isinstance(value, dict | list):
         items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
         for key, own in items:
-            yield from named(own, f"{name}.{key}")
+            yield from named(own, (*place, str(key)))
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield name, float(value)
+        yield tuple(place), float(value)
