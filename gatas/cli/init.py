@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gatas.datasets import Dataset
     from gatas.datasets.column_roles import ColumnRole
+    from gatas.datasets.config import DataConfig
     from gatas.datasets.guessing import Guess
     from gatas.training import Config
 
@@ -74,7 +75,7 @@ def init(
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".* columns? (was|were) not used", GatasWarning)  # these are in the list
             dataset = open_dataset(config.data)
-            if "keep_reverse" not in data and reverses_are_evidence(dataset):
+            if "keep_reverse" not in data and reverses_are_evidence(config.data, dataset):
                 config = config.with_settings({"data.keep_reverse": True})
                 dataset = open_dataset(config.data)
     except GatasError as error:
@@ -196,11 +197,12 @@ def _runs(roles: "Sequence[ColumnRole]") -> "list[list[ColumnRole]]":
     return runs
 
 
-def reverses_are_evidence(dataset: "Dataset") -> bool:
+def reverses_are_evidence(data: "DataConfig", dataset: "Dataset") -> bool:
     """Say so where some links go both ways, but not nearly all of a type: then a reverse is known when a link is asked for."""
+    from gatas.datasets.config import LinkTableData
     from gatas.datasets.held_out import shares_both_ways, some_go_both_ways
 
-    if dataset.task != "link prediction":
+    if not isinstance(data, LinkTableData) or data.keep_reverse:
         return False
     shares = shares_both_ways(dataset.splits["train"], dataset.graph.num_nodes)
     if not some_go_both_ways(shares):

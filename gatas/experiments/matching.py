@@ -21,7 +21,9 @@ MOST_BESIDE = 1
 """Of the ten figures that differ by one to five in the last digit, how many a source may hold, too."""
 
 
-def mistakes(figures: Sequence[Figure], numbers: Sequence[Number], only: Sequence[Sequence[str]] = ()) -> list[tuple[Figure, str]]:
+def mistakes(
+    figures: Sequence[Figure], numbers: Sequence[Number], only: Sequence[Sequence[str]] = ()
+) -> list[tuple[Figure, str]]:
     """Figures that no source has where it should, each with what is wrong."""
     if only:
         numbers = [number for number in numbers if any(within(number, parts) for parts in only)]
