@@ -321,10 +321,9 @@ class Session:
 
     def measure(self, final_graph: Graph | None = None) -> list[dict[str, Any]]:
         """Measure every model on every split; test data is looked at here, once, from the `final_graph` if there is one."""
-        found: list[dict[str, Any]] = [
-            {"best_epoch": best, "epochs": len(self.history) if last < 0 else last + 1}
-            for best, last in zip(self.stopping.best_epoch, self.stopping.last_epoch, strict=True)
-        ]
+        ends = [len(self.history) if last < 0 else last + 1 for last in self.stopping.last_epoch]
+        best = self.stopping.best_epoch if self.validates else [end - 1 for end in ends]  # without validation the last
+        found: list[dict[str, Any]] = [{"best_epoch": kept, "epochs": end} for kept, end in zip(best, ends, strict=True)]
         for own, last in zip(found, self.stopping.last_epoch, strict=True):
             if self.cut and last < 0:
                 own["cut"] = self.cut

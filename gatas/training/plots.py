@@ -37,7 +37,7 @@ def curve_plot(run: TrainedRun) -> "Figure":
     for scores in others:
         _line(scores, run, epochs, str(metric), "validation", COLOURS[1])
         scores.set(title=TITLES.get(str(metric), str(metric).removeprefix("valid_").capitalize()), xlabel="epoch")
-    best = run.metrics["best_epoch"]
+    best = run.metrics["best_epoch"] if "valid" in run.metrics else -1
     for axes in (losses, *others):
         if best >= 0:
             axes.axvline(best + 1, color=COLOURS[7], linewidth=1, linestyle="--")

@@ -100,7 +100,8 @@ def test_without_validation_all_epochs_are_run_and_the_last_weights_kept():
     dataset = only(camps(), "train", "test")
     model = classifier(dataset)
     run = fit(model, dataset, patience=1, **QUICK)
-    assert (run.metrics["best_epoch"], run.metrics["epochs"], len(run.history)) == (-1, 4, 4)
+    assert (run.metrics["best_epoch"], run.metrics["epochs"], len(run.history)) == (3, 4, 4)
+    assert "last epoch 4 of 4" in repr(run)
     assert "valid" not in run.metrics and "test" in run.metrics
     assert not same(weights(model), weights(classifier(dataset)))
 
