@@ -25,7 +25,7 @@ def print_link(explanation: "LinkExplanation", top: int) -> None:
     from gatas.inference.link_picture import link_heading
 
     stdout.print(link_heading(explanation), style="bold", soft_wrap=True)
-    stdout.print(known_line(explanation), soft_wrap=True)
+    stdout.print(explanation.known_in_words, soft_wrap=True)
     stdout.print()
     print_table("What its log-odds are the sum of", contribution_table(explanation, top))
     if explanation.paths:
@@ -39,12 +39,6 @@ def print_link(explanation: "LinkExplanation", top: int) -> None:
     stdout.print(f"Shared neighbours: {shared}", soft_wrap=True)
     stdout.print()
     stdout.print(LINK_COLUMNS, style="dim", soft_wrap=True)
-
-
-def known_line(explanation: "LinkExplanation") -> str:
-    if explanation.known:
-        return "It is a known link, in the graph or of the training data; that it is there is no evidence here."
-    return "It is not a known link."
 
 
 def listed(names: list[str], count: int) -> str:
