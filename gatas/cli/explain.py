@@ -8,7 +8,7 @@ import typer
 
 from gatas.cli.explain_link import print_link, print_strongest
 from gatas.cli.importing import quick_imports
-from gatas.cli.output import plain_table, print_json, print_table, signed, stdout
+from gatas.cli.output import plain_table, print_json, print_table, remark_on_loops, signed, stdout
 from gatas.cli.runs import (
     DeviceOption,
     EmbeddingChoice,
@@ -41,6 +41,9 @@ def explain(
     edge_type: str | None = typer.Option(
         None, "--type", metavar="TYPE", help="A type of link instead: the typed paths that speak most for such links."
     ),
+    split: str | None = typer.Option(
+        None, "--split", help="With --type: over which links. valid if not given, or test, or train, where there are none."
+    ),
     answer: str | None = typer.Option(
         None, "--answer", help="Explain this class instead of the likeliest, or this number instead of the first."
     ),
@@ -59,6 +62,8 @@ def explain(
     """Show what an answer rests on, of nodes known or new: neighbours, typed paths, and what each does to it."""
     if [node, link, edge_type].count(None) != 2:
         raise GatasError("give the id of a node, or --link SOURCE TYPE TARGET, or --type TYPE for all links of a type.")
+    if split is not None and edge_type is None:
+        raise GatasError("--split says over which links --type looks. Give --type TYPE too, or leave it out.")
     with quick_imports():  # torch and matplotlib: seconds that other commands need not wait
         from gatas.inference import LinkExplanation
         from gatas.inference.link_picture import save_link_pictures
@@ -66,9 +71,10 @@ def explain(
 
     predictor, _ = load_predictor(run, device, None, new_nodes, new_edges, new_embeddings, new_features)
     if edge_type is not None:
-        print_strongest(predictor, edge_type, top, json)
+        print_strongest(predictor, edge_type, split, top, json)
         return
     explanation = predictor.explain(link or node or "", mode=mode, answer=answer)
+    remark_on_loops(int(link is not None and link[0] == link[2]))
     folder = out or run / "explanations"
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(explanation, LinkExplanation):

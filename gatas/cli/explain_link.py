@@ -15,8 +15,9 @@ NAMED = 8
 LINK_COLUMNS = """log-odds: what is added to ln p / (1 - p); all lines add up to it. without: p if it were not there.
 P: probability of walking a typed path from the source to the target, and back. constant, forth, back: what is added for the
 path being there, for ln P forth and for ln P back. share: of the path's probability."""
-TYPE_COLUMNS = """mean: what the path adds to the log-odds of a link, over all validation links, 0 where it is not there.
+TYPE_COLUMNS = """mean: what the path adds to the log-odds of a link, over all {split} links, 0 where it is not there.
 links: share that it connects. where there: what it adds to those. negatives: the mean over the split's negatives."""
+HIDDEN = "Training links are hidden from the graph, a tenth at a time, as in training."
 
 
 def print_link(explanation: "LinkExplanation", top: int) -> None:
@@ -24,7 +25,7 @@ def print_link(explanation: "LinkExplanation", top: int) -> None:
     from gatas.inference.link_picture import link_heading
 
     stdout.print(link_heading(explanation), style="bold", soft_wrap=True)
-    stdout.print(known_line(explanation), soft_wrap=True)
+    stdout.print(explanation.known_in_words, soft_wrap=True)
     stdout.print()
     print_table("What its log-odds are the sum of", contribution_table(explanation, top))
     if explanation.paths:
@@ -38,12 +39,6 @@ def print_link(explanation: "LinkExplanation", top: int) -> None:
     stdout.print(f"Shared neighbours: {shared}", soft_wrap=True)
     stdout.print()
     stdout.print(LINK_COLUMNS, style="dim", soft_wrap=True)
-
-
-def known_line(explanation: "LinkExplanation") -> str:
-    if explanation.known:
-        return "It is a known link, in the graph or of the training data; that it is there is no evidence here."
-    return "It is not a known link."
 
 
 def listed(names: list[str], count: int) -> str:
@@ -83,14 +78,20 @@ def walk_table(paths: tuple["PathContribution", ...]) -> "Table":
     return table
 
 
-def print_strongest(predictor: "Predictor", edge_type: str, top: int, json: bool) -> None:
+def print_strongest(predictor: "Predictor", edge_type: str, split: str | None, top: int, json: bool) -> None:
     """Print the typed paths that speak most for links of a type."""
-    found = predictor.strongest_paths(edge_type, top)
+    from gatas.inference.strongest_paths import split_with_links
+
+    predictor.check_predicts_links()
+    split = split or split_with_links(predictor, edge_type)
+    found = predictor.strongest_paths(edge_type, top, split=split)
     if json:
-        print_json({"type": edge_type, "split": "valid", "paths": [asdict(path) for path in found]})
+        print_json({"type": edge_type, "split": split, "paths": [asdict(path) for path in found]})
         return
+    name = {"valid": "validation", "train": "training"}.get(split, split)
     print_table(f"Typed paths that speak most for “{edge_type}”", strongest_table(found))
-    stdout.print(TYPE_COLUMNS, style="dim", soft_wrap=True)
+    said = [TYPE_COLUMNS.format(split=name), *([HIDDEN] if split == "train" else [])]
+    stdout.print("\n".join(said), style="dim", soft_wrap=True)
 
 
 def strongest_table(found: list["StrongPath"]) -> "Table":

@@ -66,3 +66,13 @@ def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
 def counted(count: int, noun: str) -> str:
     """Return `1 node`, or `1,797 nodes`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def remark_on_loops(count: int) -> None:
+    """Say of links that were asked for how many are of a node to itself, which models know little of."""
+    if count:
+        what = "1 link is of a node to itself" if count == 1 else f"{count:,} links are of nodes to themselves"
+        text = (
+            f"{what}: no negative ever is, and links of tables that are so are not learned, so that a probability says little."
+        )
+        stderr.print(text, style="yellow", soft_wrap=True)

@@ -1,5 +1,6 @@
 """`gatas predict`: classes of nodes, or links between them."""
 
+import operator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from gatas.cli import jobs, runs
 from gatas.cli.importing import quick_imports
-from gatas.cli.output import counted, plain_table, print_json, print_table, progress_bar, stderr, stdout
+from gatas.cli.output import counted, plain_table, print_json, print_table, progress_bar, remark_on_loops, stderr, stdout
 from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
 
@@ -151,7 +152,9 @@ def scored(predictor: "Predictor", pairs: Path, edge_type: str | None) -> "LinkP
         raise ConfigError(f"{pairs} says each link's type, and --type came too. Give one of them.")
     types = ids_of(table, "edge_type") if "edge_type" in table.columns else only_type(predictor, edge_type)
     with progress_bar("links") as progress:
-        return predictor.score_links(ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
+        found = predictor.score_links(ids_of(table, "source"), types, ids_of(table, "target"), progress=progress)
+    remark_on_loops(sum(map(operator.eq, found.sources.to_pylist(), found.targets.to_pylist())))
+    return found
 
 
 def ranked(predictor: "Predictor", asked: dict[str, Any], edge_type: str | None, top: int) -> "LinkPrediction":

@@ -76,7 +76,10 @@ class Ratios(BaseModel, frozen=True, extra="forbid"):
     def _check_sum(self) -> "Ratios":
         total = self.train + self.valid + self.test
         if total > 1 + 1e-9:
-            raise ValueError(f"train, valid and test add up to {total:g}; expected 1 at most.")
+            kept = [f"{name} {share:g}" for name, share in self if name not in self.model_fields_set]
+            usual = f", with {' and '.join(kept)} by default" if kept else ""
+            hint = " Give all three; 0 is for none." if kept else ""
+            raise ValueError(f"train, valid and test add up to {total:g}{usual}; expected 1 at most.{hint}")
         return self
 
 

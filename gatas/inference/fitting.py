@@ -18,6 +18,7 @@ from gatas.training.loop import check_fits, fit_models, make_model
 from gatas.training.progress import Report
 from gatas.training.run import Runs
 from gatas.training.settings import TrainingSettings
+from gatas.training.uncalibrated import warn_of_uncalibrated
 
 
 def fit(
@@ -64,6 +65,8 @@ def fit(
     training = checked(TrainingConfig, {**usual, **settings})
     config = Config(data=data, model=model.config, training=training).complete(suited.reasons)
     check_fits(model, dataset)
+    if group.first:
+        warn_of_uncalibrated(training, dataset)
     if not warm_start:
         if warm_start is None and not model.has_own_weights():
             raise TrainingError(
@@ -115,6 +118,8 @@ def fit_many(
     config = config.below(Path.cwd())  # the config in the run's folder must name its files from anywhere
     dataset = dataset or open_dataset(config.data, data_dir)
     config = config.for_data(dataset)
+    if group.first:
+        warn_of_uncalibrated(config.training, dataset)
     first = make_model(dataset, config, seeds[0])
     others = [make_model(dataset, config, seed, first) for seed in seeds[1:]]
     settings: Any = {"folder": folder, "device": device, "report": report, "progress": progress, "limit": limit, "group": group}

@@ -119,6 +119,16 @@ class LinkExplanation:
         """Return what both neighbourhoods are made of, where these are a part of the score; else nothing."""
         return () if self.neighbourhood is None else self.neighbourhood.ends
 
+    @property
+    def known_in_words(self) -> str:
+        """Say whether the link is known and, if so, whether that it is there may be evidence for it here."""
+        if not self.known:
+            return "It is not a known link."
+        known = "It is a known link, in the graph or of the training data"
+        if self.neighbourhood is None:
+            return f"{known}; that it is there is no evidence here."
+        return f"{known}, and may be evidence for itself here: each node may be in the other's neighbourhood because of it."
+
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         """Return it for JSON, with the first `top` paths and shared neighbours, or with all."""
         return {

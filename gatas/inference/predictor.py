@@ -277,11 +277,12 @@ class Predictor(TrainedModel):
             return explain(self, (source, edge_type, target), mode=mode, draw=draw, answer=None)
         return explain_link(self, source, edge_type, target, mode=checked_mode(self, mode), draw=draw)
 
-    def strongest_paths(self, edge_type: str | None = None, top: int = 5, *, split: str = "valid") -> "list[StrongPath]":
+    def strongest_paths(self, edge_type: str | None = None, top: int = 5, *, split: str | None = None) -> "list[StrongPath]":
         """Find the typed paths that speak most for links of a type: those with the largest mean contribution to log-odds.
 
-        The mean is over the links of a split: by default validation links, which are not in the graph, so that no path leads
-        through the link that is asked for.
+        The mean is over the links of a split: by default validation links or, where there are none of the type, test links.
+        These are not in the graph, so that no path leads through the link that is asked for. Training links are looked at where
+        no other split has any, hidden from the graph a tenth at a time.
 
         >>> gatas.load("runs/kinship").strongest_paths("parent-in-law", top=1)[0].name
         'spouse → parent'

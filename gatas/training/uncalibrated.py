@@ -4,16 +4,16 @@ import warnings
 
 import numpy as np
 
-from gatas.datasets import Dataset
+from gatas.datasets import Dataset, LinkTargets
 from gatas.errors import GatasWarning
-from gatas.tasks import LinkTask, NodeTask
+from gatas.training.config import TrainingConfig
 
 
-def warn_of_uncalibrated(task: LinkTask | NodeTask, dataset: Dataset) -> None:
+def warn_of_uncalibrated(config: TrainingConfig, dataset: Dataset) -> None:
     """Warn where links are learned by lists, and what makes their scores into probabilities has nothing to be fitted to."""
-    if not isinstance(task, LinkTask) or not task.lists:
+    if not isinstance(dataset.targets, LinkTargets) or config.loss != "list":
         return
-    valid, names = dataset.link_targets.splits.get("valid"), dataset.names
+    valid, names = dataset.targets.splits.get("valid"), dataset.names
     if valid is None:
         _warn(
             f"{dataset.name} has no split 'valid': the last epoch is kept, and probabilities of links are not calibrated: "

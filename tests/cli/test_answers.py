@@ -106,6 +106,15 @@ def test_links_by_parts_are_scored_and_ranked_from_either_end(gatas, kinship_par
     assert code == 0 and json.loads(out)["test"]["mrr"] == pytest.approx(predictor.evaluate_ranking("test")["mrr"])
 
 
+def test_links_of_nodes_to_themselves_are_remarked_on(gatas, kinship_parts_folder, tmp_path):
+    first = load(kinship_parts_folder).graph.id_of(0)
+    (tmp_path / "pairs.csv").write_text(f"source,target\n{first},{first}\n")
+    code, _, err = gatas("predict", kinship_parts_folder, "--pairs", tmp_path / "pairs.csv", "--type", "cousin")
+    assert code == 0 and err.startswith("1 link is of a node to itself: ")
+    code, _, err = gatas("explain", kinship_parts_folder, "--link", first, "cousin", first, "--out", tmp_path)
+    assert code == 0 and "1 link is of a node to itself: " in err
+
+
 def test_new_nodes_come_from_files(gatas, kinship_folder, digits_folder, tmp_path):
     graph = load_dataset("kinship").graph
     (tmp_path / "edges.csv").write_text(f"source,type,target\nzoe,parent,{graph.id_of(4)}\n")

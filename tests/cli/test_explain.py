@@ -125,6 +125,10 @@ def test_a_type_of_link_is_explained_by_its_strongest_paths(gatas, by_parts, run
     found = json.loads(gatas("explain", by_parts, "--type", "grandparent", "--top", 2, "--json")[1])
     assert found["type"] == "grandparent" and found["split"] == "valid"
     assert found["paths"][0]["relations"] == ["parent", "parent"] and found["paths"][0]["contribution"] > 0
+    code, out, _ = gatas("explain", by_parts, "--type", "grandparent", "--split", "test")
+    assert code == 0 and "over all test links" in out
+    code, _, err = gatas("explain", by_parts, "Timo-178", "--split", "test")
+    assert code == 1 and "--split says over which links --type looks" in err
     code, out, err = gatas("explain", runs / "kinship", "--type", "grandparent")
     assert (code, out) == (1, "") and "scores nothing by typed paths" in err and err.count("\n") == 1
 

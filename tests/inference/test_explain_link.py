@@ -151,6 +151,13 @@ def test_neighbourhoods_are_explained_as_of_one_head():
     assert source.answer.log_odds - source.effect[0] == pytest.approx(log_odds, rel=1e-6)
 
 
+def test_a_known_link_is_no_evidence_for_itself_unless_neighbourhoods_are_a_part():
+    with_them, without = by_parts(), by_parts(("vectors", "paths"))
+    assert without.explain_link(0, "likes", 1).known_in_words.endswith("that it is there is no evidence here.")
+    assert "may be evidence for itself here" in with_them.explain_link(0, "likes", 1).known_in_words
+    assert {one.explain_link(0, "likes", 5).known_in_words for one in (with_them, without)} == {"It is not a known link."}
+
+
 def test_without_neighbourhoods_there_are_none_to_explain_and_a_node_has_its_rows_by_probability():
     trained = by_parts(("vectors", "paths"))
     assert trained.explain((0, "likes", 5)).neighbourhood is None and trained.explain((0, "likes", 5)).ends == ()

@@ -220,17 +220,17 @@ interface LinkHeadProps {
   type: string;
   target: Id;
   probability: number;
-  known?: boolean;
+  known?: string;
 }
 
 /** The link and its probability, beside other links between the two nodes. */
-function LinkHead({ about, source, type, target, probability, known = false }: LinkHeadProps) {
+function LinkHead({ about, source, type, target, probability, known = "" }: LinkHeadProps) {
   return (
     <>
       <Heading title={`${source} – ${type} → ${target}`}>
         <a href={toNode(source)}>{source}</a> – {type} → <a href={toNode(target)}>{target}</a>
       </Heading>
-      <p class="answer">{asPercent(probability)} <span class="note">probability of this link{known && ", which is known already: that it is there is no evidence here"}</span></p>
+      <p class="answer">{asPercent(probability)} <span class="note">probability of this link{known}</span></p>
       <div class="between">
         <LinksBetween about={about} source={source} target={target} current={type} />
         <LinksBetween about={about} source={target} target={source} />
@@ -239,11 +239,17 @@ function LinkHead({ about, source, type, target, probability, known = false }: L
   );
 }
 
+/** Whether the link is known, and whether that it is there may be evidence for it. */
+const knownInWords = (link: LinkExplanation) =>
+  !link.known ? ""
+  : link.neighbourhood ? ", which is known already, and may be evidence for itself here: each node may be in the other's neighbourhood because of it"
+  : ", which is known already: that it is there is no evidence here";
+
 /** A link by what its log-odds add up from, and both neighbourhoods where these are a part of it. */
 function SummedLink({ about, link }: { about: ModelResponse; link: LinkExplanation }) {
   return (
     <>
-      <LinkHead about={about} source={link.source} type={link.type} target={link.target} probability={link.answer.probability} known={link.known} />
+      <LinkHead about={about} source={link.source} type={link.type} target={link.target} probability={link.answer.probability} known={knownInWords(link)} />
       <div class="summed">
         <LogOdds link={link} />
         <Walks link={link} />
