@@ -16,6 +16,7 @@ from gatas.errors import ConfigError, JobError, StoreError
 if TYPE_CHECKING:
     from gatas.graph import Graph
     from gatas.scale import Engine, Job, JobProgress, JobTask
+    from gatas.scale.progress import JobProgressCallback
 
 EngineOption = typer.Option(None, "--engine", help="Do it in parts: in this process, a pool of processes, or on Ray.")
 WorkersOption = typer.Option(None, "--workers", help="Parts at a time; as many as there are cores, if not given.")
@@ -172,8 +173,25 @@ def do_job(
         stderr.print(f"interrupted; what is done is kept in {folder}: the same command goes on from there", soft_wrap=True)
 
     seconds = getattr(engine, "seconds_to_end", SECONDS)
-    with ending_soon(say, seconds), engine as opened, job_progress(task.name) as report:
+    with ending_soon(say, seconds), engine as opened, job_progress(task.name) as show:
+        report = show if parts is None else fewer_said(show, parts, getattr(task, "whole_batch", 1))
         return run_job(task, folder, out, opened, num_parts=parts, keep=keep, overwrite=overwrite, report=report)
+
+
+def fewer_said(show: "JobProgressCallback", asked: int, multiple: int) -> "JobProgressCallback":
+    """Say once, before a job's progress is shown, that there are fewer parts than were asked for, and why."""
+    said = False
+
+    def report(state: "JobProgress") -> None:
+        nonlocal said
+        if state.total < asked and not said:
+            said, why = True, "there are few nodes, or the work lies in few of them"
+            if multiple > 1:
+                why = f"parts are of whole batches, {multiple:,} nodes each"
+            stderr.print(f"{state.total:,} parts instead of the {asked:,} asked for: {why}", soft_wrap=True)
+        show(state)
+
+    return report
 
 
 @contextmanager

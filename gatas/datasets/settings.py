@@ -1,6 +1,6 @@
 """Settings as people give them: checked, or refused with the key, what came and what was expected."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar, get_args
 
@@ -11,6 +11,18 @@ from gatas.errors import ConfigError
 
 NO_SECTION = ("model_type", "model_attributes_type", "dict_type", "dataclass_type")
 """What pydantic says of a value where settings by name were expected."""
+ON_ONE_LINE = 5
+"""Settings that stand together as the value of one, such as ratios; more are a section."""
+EXPECTED = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    "string_type": "text",
+    "path_type": "the path of a file",
+    "dict_type": "a value for each of some names, as {name: value}",
+}
+"""What was expected, by what pydantic calls the problem."""
 SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 
@@ -39,9 +51,25 @@ def _explained(models: list[type[BaseModel]], problem: Any, where: str) -> str:
     message = str(problem["msg"])
     if problem["type"] == "value_error":  # of settings together, in words of our own
         return f"{key}: {message.removeprefix('Value error, ')}".removeprefix(": ")
-    if problem["type"] in NO_SECTION:
-        return f"{key} is {problem['input']!r}; expected a section of settings, a line `key: value` for each."
-    return f"{key} is {problem['input']!r}; {message[0].lower()}{message[1:]}."
+    if place[-1:] == ["[key]"]:
+        return f"{key.removesuffix('.[key]').rpartition('.')[0]} has the name {shown(problem['input'])}; expected text."
+    given = f"{key} is {shown(problem['input'])}"
+    if problem["type"] in NO_SECTION and (known := known_keys(models, place)):
+        return f"{given}; expected {_section(known)}."
+    if problem["type"] in EXPECTED:
+        return f"{given}; expected {EXPECTED[problem['type']]}."
+    return f"{given}; {message[0].lower()}{message[1:]}."
+
+
+def _section(known: Collection[str]) -> str:
+    if len(known) <= ON_ONE_LINE:
+        return f"a value by name, as {{{', '.join(f'{name}: …' for name in known)}}}"
+    return "a section of settings, a line `key: value` for each"
+
+
+def shown(value: Any) -> str:
+    """Return a value as it stands in YAML, where that differs from Python."""
+    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else repr(value)
 
 
 def described(content: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, model_validator
 
-from gatas.datasets.settings import checked
+from gatas.datasets.settings import checked, shown
 from gatas.nn.link_decoders import DecoderName
 
 LinkPartName = Literal["pair", "vectors", "neighbourhood", "paths"]
@@ -32,9 +32,19 @@ def _caps(given: Any) -> Any:
 
 
 def _number_or_auto(given: Any) -> Any:
-    if given != "auto" and given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
-        raise ValueError(f"{given!r} came; expected a whole number from 1 on, or auto.")
+    if given != "auto" and not _is_count(given):
+        raise ValueError(f"{shown(given)} came; expected a whole number from 1 on, or auto.")
     return given
+
+
+def _degree(given: Any) -> Any:
+    if given not in ("auto", None) and not _is_count(given):
+        raise ValueError(f"{shown(given)} came; expected a whole number from 1 on, auto, or null for no limit.")
+    return given
+
+
+def _is_count(given: Any) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and given >= 1
 
 
 def _link_parts(given: Any) -> Any:
@@ -46,7 +56,7 @@ def _link_parts(given: Any) -> Any:
 
 LinkParts = Annotated[tuple[LinkPartName, ...] | Literal["auto"], BeforeValidator(_link_parts)]
 NumberOrAuto = Annotated[int | Literal["auto"], BeforeValidator(_number_or_auto)]
-Degree = Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)]
+Degree = Annotated[int | Literal["auto"] | None, BeforeValidator(_degree)]
 StepCaps = Annotated[int | tuple[int, ...] | None, BeforeValidator(_caps)]
 
 

@@ -43,6 +43,16 @@ def test_embed_takes_an_engine(gatas, kinship_folder, tmp_path):
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "parts.parquet").read_bytes()
 
 
+def test_fewer_parts_than_were_asked_for_are_said_once_with_the_reason(gatas, kinship_folder, stored, tmp_path):
+    asked = (*SERIAL, "--parts", 8, "--device", "cpu")
+    _, _, err = gatas("embed", kinship_folder, "--out", tmp_path / "all.npy", "--batch-size", 512, *asked)
+    assert err.count("2 parts instead of the 8 asked for: parts are of whole batches, 512 nodes each\n") == 1
+    _, _, err = gatas("transitions", "build", stored, "--out", tmp_path / "out", *SERIAL, "--parts", 999)
+    assert "50 parts instead of the 999 asked for: there are few nodes, or the work lies in few of them\n" in err
+    _, _, err = gatas("transitions", "build", stored, "--out", tmp_path / "three", *SERIAL, "--parts", 3)
+    assert "instead" not in err
+
+
 def test_a_job_is_listed_and_gone_on_with(gatas, stored, tmp_path):
     gatas("transitions", "build", stored, "--out", tmp_path / "out", *SERIAL, "--parts", 3, "--job", tmp_path / "job")
     parts = sorted((tmp_path / "job/parts").iterdir())

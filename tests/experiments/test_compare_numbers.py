@@ -8,7 +8,7 @@ from gatas.errors import ConfigError
 from gatas.experiments import comparison_data, recipes
 from gatas.experiments.baselines import PEERS
 from gatas.experiments.compare import compare, render
-from gatas.experiments.contenders import check_models
+from gatas.experiments.contenders import Looped, check_models, contender
 from gatas.experiments.report import report
 from gatas.training.limit import Limit
 from tests.experiments.records import record
@@ -39,8 +39,8 @@ def test_models_are_compared_on_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison_data, "load_dataset", lambda name, _: heights())
     small = {"model": {"sample_size": 5, "num_heads": 1, "hidden_size": 8}}
     monkeypatch.setitem(recipes.OWN, "heights", small)
-    given = {"limit": Limit(epochs=2), "device": "cpu"}
-    table = compare(["heights"], ["gatas", "mlp", "gcn"], tmp_path, seeds=2, trials=2, **given)
+    models = ["gatas", "mlp", "gcn"]
+    table = compare(["heights"], models, tmp_path, seeds=2, trials=2, limit=Limit(epochs=2), device="cpu")
     assert re.search(r"\| gcn \| [-\d.]+ ± [\d.]+ \| [\d.]+ ± [\d.e-]+ \|.*\| 2, all cut at 2 epochs \| [-+][\d.]+ \(", table)
     text = report(tmp_path, tmp_path, tmp_path / "report").markdown.read_text()
     assert "MAE of metres" in text and "Left out" not in text
@@ -57,6 +57,5 @@ def test_who_cannot_learn_numbers_is_refused_before_anything_is_trained(name):
 
 @pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.learns_numbers and not peer.typed])
 def test_every_other_peer_has_settings_for_numbers(name):
-    from gatas.experiments.contenders import contender
-
-    assert not contender(name, heights()).config.training.consistency
+    given = contender(name, heights())
+    assert isinstance(given, Looped) and not given.config.training.consistency
