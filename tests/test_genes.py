@@ -157,6 +157,7 @@ def test_the_showcase_trains_ranks_explains_and_writes_what_it_measured(releases
         and found["ranks"]["popularity"]["experimental"]["both"]["count"] == 4
     )
     assert 0 < found["ranks"]["gatas"]["all"]["terms of a gene"]["mrr"] <= 1
+    assert found["commit"] and found["versions"]["torch"] and all(step["commit"] for step in found["steps"].values())
     assert list(found["steps"]) == ["build", "init", "train", "rank by gatas", "rank by popularity", "explain 1"]
     assert len(list((releases / "pictures").glob("*.png"))) == 1
 

@@ -8,11 +8,7 @@ step whose result is there already is not run again.
 
 import argparse
 import json
-import os
-import platform
 import sys
-import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,7 @@ import pyarrow.parquet as pq
 
 HERE = Path(__file__).absolute().parent
 sys.path.append(str(HERE.parent / "packages"))  # which has the steps of a showcase
-from steps import Steps  # noqa: E402
+from steps import Steps, made_by  # noqa: E402
 
 LINK_TYPES = "data.link_types=[biological process, molecular function, cellular component]"
 SETTINGS = {
@@ -90,28 +86,17 @@ def main() -> int:
     ranks = rank(steps, given.folder, run, seconds, [name for name in given.peers.split(",") if name])
     explain(steps, given.folder, run)
     content = {
-        "command": "python examples/genes/showcase.py", "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
-        "python": platform.python_version(), "versions": versions(), "settings": {**SETTINGS, "training.epochs": given.epochs},
+        "command": "python examples/genes/showcase.py", **made_by(),
+        "settings": {**SETTINGS, "training.epochs": given.epochs},
         "graph": json.loads((given.folder / "summary.json").read_text(encoding="utf-8")),
         "valid": json.loads((run / "metrics.json").read_text(encoding="utf-8"))["valid"]["ranking"], "ranks": ranks,
-        "steps": {name: {key: step[key] for key in ("seconds", "peak_bytes")} for name, step in steps.done.items()},
+        "steps": steps.costs(),
     }  # fmt: skip
     results = given.results or given.folder / "results.json"
     results.parent.mkdir(parents=True, exist_ok=True)
     results.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(json.dumps({key: content[key] for key in ("ranks", "steps")}, indent=1))
     return 0
-
-
-def versions() -> dict[str, str]:
-    """The versions of what computes here."""
-    found = {}
-    for name in ("torch", "numba", "pykeen"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ step whose result is there already is not run again.
 import argparse
 import json
 import os
-import platform
 import shlex
 import sys
-import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from steps import Steps
+from steps import Steps, made_by
 
 HERE = Path(__file__).parent
 SECTION_EPOCHS, LINK_EPOCHS = 6, 2
@@ -107,11 +104,9 @@ def main() -> int:
     if given.peers:
         found["peers"] = peers(steps, given.folder)
     graph = json.loads((given.folder / "summary.json").read_text())
-    costs = {name: {key: step[key] for key in ("seconds", "peak_bytes")} for name, step in steps.done.items()}
     content = {
-        "command": shlex.join(["python", *sys.argv]), "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
-        "load_average_at_the_end": os.getloadavg()[2], "python": platform.python_version(), "torch": version("torch"),
-        "seed": 0, "graph": graph, **found, "steps": costs,
+        "command": shlex.join(["python", *sys.argv]), **made_by(), "load_average_at_the_end": os.getloadavg()[2], "seed": 0,
+        "graph": graph, **found, "steps": steps.costs(),
     }  # fmt: skip
     results = given.results or given.folder / "results.json"
     results.parent.mkdir(parents=True, exist_ok=True)

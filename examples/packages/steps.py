@@ -9,7 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gatas.experiments.recording import commit, versions
+
 GATAS = (sys.executable, "-m", "gatas")
+
+
+def made_by() -> dict[str, Any]:
+    """Return the day, the commit of the code, and the versions of Python and of what computes."""
+    return {"date": time.strftime("%Y-%m-%d"), "commit": commit(), "versions": versions(), "cores": os.cpu_count()}
 
 
 class Steps:
@@ -36,7 +43,12 @@ class Steps:
         print(printed, end="", flush=True)
         if process.returncode:
             raise SystemExit(f"error: {name} failed with exit code {process.returncode}; the same command goes on from here.")
-        taken = {"seconds": round(time.perf_counter() - start, 1), "peak_bytes": used.ru_maxrss * 1024}
+        taken = {"seconds": round(time.perf_counter() - start, 1), "peak_bytes": used.ru_maxrss * 1024, "commit": commit()}
         self.done[name] = {"command": shown, **taken, "printed": printed}
         self.path.write_text(json.dumps(self.done, indent=1), encoding="utf-8")
         return printed
+
+    def costs(self) -> dict[str, Any]:
+        """Return what each step took, and the commit that it ran at: a step that is not run again keeps its own."""
+        kept = ("seconds", "peak_bytes", "commit")
+        return {name: {key: step[key] for key in kept if key in step} for name, step in self.done.items()}

@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "predict": (
         "gatas.cli.predict:predict",
-        "Say which classes or numbers nodes have; or, of a model of links, how likely given ones are, or which are likeliest.",
+        "Predict classes or numbers of nodes; of a model of links, score given links or rank the likeliest.",
     ),
     "export": (
         "gatas.cli.export:export",

@@ -63,10 +63,15 @@ def contribution_table(explanation: "LinkExplanation", top: int) -> "Table":
 def path_table(paths: tuple["PathContribution", ...]) -> "Table":
     table = plain_table("typed path", "P forth#", "P back#", "constant#", "forth#", "back#", "walks#")
     for path in paths:
-        chances = (f"{chance:.2%}" for chance in (path.probability, path.probability_back))
+        chances = (small_share(chance) for chance in (path.probability, path.probability_back))
         terms = (signed(value) for value in (path.constant, path.forth, path.back))
         table.add_row(path.name, *chances, *terms, "" if path.num_walks is None else f"{path.num_walks:,}")
     return table
+
+
+def small_share(share: float) -> str:
+    """Return a share in percent with two digits behind the point, or a bound where these would be zeros."""
+    return "< 0.01%" if 0 < share < 0.00005 else f"{share:.2%}"
 
 
 def walk_table(paths: tuple["PathContribution", ...]) -> "Table":

@@ -49,7 +49,7 @@ def predict(
     verify: bool = VerifyOption,
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say which classes or numbers nodes have; or, of a model of links, how likely given ones are, or which are likeliest."""
+    """Predict classes or numbers of nodes; of a model of links, score given links or rank the likeliest."""
     with quick_imports():
         from gatas.inference.columns import read_ids
         from gatas.inference.files import TABLES, check_suffix

@@ -67,8 +67,8 @@ figcaption { opacity: .7; font-size: .9rem; }
 def write_report(folder: str | Path, *, device: str = "auto") -> Path:
     """Write report.html into the folder of a finished run of one seed, and return where it is.
 
-    It shows what was learned from what, curves, depth, scores by class or type, ROC and PR curves, ranks, calibration, a map
-    of the nodes, the worst errors with what they rest on, and what takes no training beside the model.
+    It shows the data and the model, curves, depth, scores by class or type, ROC and PR curves, ranks, calibration, a map
+    of the nodes, the worst errors with what they rest on, and baselines without training.
     """
     folder = Path(folder)
     predictor = load(folder, device=device)
@@ -101,7 +101,7 @@ def _model(predictor: Predictor) -> str:
 
 
 def _learned(predictor: Predictor, metrics: dict[str, Any]) -> list[str]:
-    """Say what was learned from what."""
+    """Tabulate the data and the model."""
     dataset = predictor.dataset
     splits = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
     rows = {
@@ -119,7 +119,7 @@ def _learned(predictor: Predictor, metrics: dict[str, Any]) -> list[str]:
     cells = "".join(f"<tr><td>{name}</td><td>{escape(value)}</td></tr>" for name, value in rows.items() if value)
     about = f"gatas {__version__}, model {predictor.fingerprint[:12]}; config.yaml beside this page has all settings."
     return [
-        "<h2>What was learned from what</h2>",
+        "<h2>Data and model</h2>",
         f'<div class="table"><table class="words">{cells}</table></div>',
         _note(about),
     ]
@@ -131,7 +131,7 @@ def _measured(metrics: dict[str, Any]) -> list[str]:
     names = list(dict.fromkeys(name for own in splits.values() for name, value in own.items() if isinstance(value, float)))
     rows = [[NAMES.get(name, name.replace("_", " ")), *(_number(own.get(name)) for own in splits.values())] for name in names]
     found = ["<h2>Metrics</h2>", _table(["", *splits], rows)]
-    last = next(reversed(splits.values()), {})
+    split, last = next(reversed(splits.items()), ("", {}))
     found += [_note(ON_VALIDATION_EDGES)] if last.get("validation_edges") else []
     for part, what in (("by_class", "class"), ("by_type", "type of link"), ("by_target", "number")):
         own = last.get(part, {})
@@ -139,7 +139,7 @@ def _measured(metrics: dict[str, Any]) -> list[str]:
             columns = [name for name, value in next(iter(own.values())).items() if isinstance(value, int | float)]
             rows = [[name, *(_number(values.get(column)) for column in columns)] for name, values in own.items()]
             found += [
-                f"<h2>By {what}</h2>",
+                f"<h2>By {what}, {split} data</h2>",
                 _table([what, *(NAMES.get(name, name.replace("_", " ")) for name in columns)], rows[:MOST_ROWS]),
             ]
             found += [_note(f"{len(rows) - MOST_ROWS:,} more are in metrics.json.")] if len(rows) > MOST_ROWS else []
@@ -153,7 +153,7 @@ def _floors(answers: Answers | None) -> list[str]:
     ranked = any(one.metric == "MRR" for one in answers.floors)
     said = f"On {answers.count:,} {'pairs' if ranked else 'nodes'} of the {answers.split} split."
     said += f" MRR: ranks of both ends of at most {MOST_RANKED} links, among all nodes." if ranked else ""
-    return ["<h2>Beside what takes no training</h2>", _table(["", "model", "without training"], rows), _note(said)]
+    return ["<h2>Baselines without training</h2>", _table(["", "model", "without training"], rows), _note(said)]
 
 
 def _pictures(folder: Path) -> list[str]:
@@ -187,7 +187,7 @@ def _errors(answers: Answers | None) -> list[str]:
     )
     for error in answers.errors:
         rows = [[words, f"{effect:+.3f}"] for words, effect in error.reasons]
-        found += [f"<p><strong>{escape(error.words)}</strong></p>", _table(["because of", "effect"], rows)]
+        found += [f"<p><strong>{escape(error.words)}</strong></p>", _table(["evidence", "effect"], rows)]
     return found
 
 

@@ -145,7 +145,7 @@ def read_plan(folder: Path) -> Store:
             open_store(folder / "graph", KINDS, verify=True)
         return open_store(folder / "plan", "plan", verify=True)
     except StoreError as error:
-        raise JobError(f"{folder} holds no job that can be gone on with: {error}") from error
+        raise JobError(f"{folder} holds no job that can be resumed: {error}") from error
 
 
 def remove_damaged(job: Job) -> None:

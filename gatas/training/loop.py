@@ -32,7 +32,6 @@ from gatas.training.progress import Entry, Report, Reporter, reporting
 from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 from gatas.training.task_making import choices_of, make_task
-from gatas.training.uncalibrated import warn_of_uncalibrated
 
 JUMP = 3.0
 """A loss that is so many times that of the epoch before, and more by 1 at least, is worth a warning."""
@@ -67,8 +66,6 @@ def fit_models(
     if len(models) > 1 and (config.training.loss == "list" or not models[0].stacks):
         return _one_after_another(models, dataset, config, seeds, folder, device, report, progress, limit, group)
     task = make_task(dataset, config.training, models[0])
-    if group.first:
-        warn_of_uncalibrated(task, dataset)
     learner = Learner.of(models, task, config.training, chosen_device(device), group)
     session, first = Session(learner, seeds, Reporter(report, None), limit or Limit()), group.first
     saving = Checkpoints.of(folder, config, dataset, seeds, writes=first)

@@ -69,7 +69,11 @@ def depth_plot(run: TrainedRun) -> "Figure":
     axes.stackplot(epochs, *bands, labels=labels, colors=COLOURS, alpha=0.85)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set(
-        xlim=(epochs[0], epochs[-1]), ylim=(0, 1), xlabel="epoch", ylabel="q", title=f"How far {run.dataset.name} is looked at"
+        xlim=(epochs[0], epochs[-1]),
+        ylim=(0, 1),
+        xlabel="epoch",
+        ylabel="q",
+        title=f"Learned weights of depth, {run.dataset.name}",
     )
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, reverse=True)
     axes.spines[["top", "right"]].set_visible(False)

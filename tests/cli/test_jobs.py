@@ -107,8 +107,8 @@ def gatas_rows():
         (["predict", "{run}", "3", "--engine", "pool"], "ids and --engine were given"),
         (["predict", "{run}", "--engine", "pool"], "say into which file, by --out"),
         (["predict", "{run}", "--out", "{folder}/p.csv", "--engine", "serial"], "the model predicts links"),
-        (["jobs", "show", "{folder}/none"], "holds no job that can be gone on with"),
-        (["jobs", "resume", "{folder}"], "holds no job that can be gone on with"),
+        (["jobs", "show", "{folder}/none"], "holds no job that can be resumed"),
+        (["jobs", "resume", "{folder}"], "holds no job that can be resumed"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_and_exit_code_1(gatas, stored, kinship_folder, tmp_path, arguments, message):

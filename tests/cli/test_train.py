@@ -64,7 +64,7 @@ def test_several_seeds_give_a_mean_and_a_spread(gatas, tmp_path):
 def test_a_run_gets_a_report_unless_it_is_not_wanted(gatas, tmp_path):
     code, out, _ = gatas("train", "digits", *SET, "--out", tmp_path / "run")
     assert code == 0 and f"Report: {tmp_path / 'run' / 'report.html'}" in out.replace("\n", "")
-    assert "Beside what takes no training" in (tmp_path / "run" / "report.html").read_text()
+    assert "Baselines without training" in (tmp_path / "run" / "report.html").read_text()
     assert gatas("verify", tmp_path / "run")[0] == 0
     page = (tmp_path / "run" / "report.html").read_bytes()
     (tmp_path / "run" / "report.html").write_bytes(page[:-1])

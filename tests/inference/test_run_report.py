@@ -33,10 +33,10 @@ def test_a_report_of_classes_has_every_part(tmp_path):
     dataset = with_ids(camps(name=HOSTILE), f"{HOSTILE} ")
     page = page_of(classifier(dataset), dataset, tmp_path)
     assert headings(page)[:5] == [
-        "What was learned from what",
+        "Data and model",
         "Metrics",
-        "By class",
-        "Beside what takes no training",
+        "By class, test data",
+        "Baselines without training",
         "Training and answers",
     ]
     assert {"ROC and PR curves", "Map of the nodes"} <= set(headings(page))
@@ -49,7 +49,7 @@ def test_a_report_of_classes_has_every_part(tmp_path):
 def test_reports_of_links_have_ranks_and_what_links_rest_on(tmp_path):
     dataset = likes()
     page = page_of(predictor(dataset), dataset, tmp_path / "pair", evaluation_mode="all")
-    assert {"By type of link", "ROC and PR curves", "Ranks of true links", "Map of the nodes"} <= set(headings(page))
+    assert {"By type of link, test data", "ROC and PR curves", "Ranks of true links", "Map of the nodes"} <= set(headings(page))
     assert "Adamic–Adar" in page and re.search(r"– likes → \d+ is (a|no) link; the model says", page)
     parts = predictor(dataset, link_score=("vectors", "paths"), vector_size=6, revisits=True)
     page = page_of(parts, dataset, tmp_path / "parts", loss="list", hidden_folds=3, n3=0.01, l2=0)

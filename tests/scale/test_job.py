@@ -156,7 +156,7 @@ def test_a_damaged_plan_or_graph_is_refused(tmp_path, name):
     Graph.from_edges([0, 1], [1, 2]).save(tmp_path / "job/graph")
     run("serial", squares(tmp_path), tmp_path)
     flip(tmp_path / "job" / name)
-    with pytest.raises(JobError, match=r"holds no job that can be gone on with: .*damaged"):
+    with pytest.raises(JobError, match=r"holds no job that can be resumed: .*damaged"):
         run("serial", squares(tmp_path), tmp_path)
 
 

@@ -15,6 +15,10 @@ const plain = new Intl.NumberFormat("en", { maximumSignificantDigits: 6, useGrou
 export const asGiven = (value: number) => plain.format(value).replace("-", "−");
 export const asNumber = (value: number) => digits.format(value).replace("-", "−");
 export const asPercent = (value: number) => percent.format(value).replace("-", "−");
+const least = 0.001; // of what has one digit behind the point
+
+/** A share that may be tiny: a bound where the digit behind the point would be a zero. */
+export const asSmallPercent = (value: number) => (value > 0 && value < least / 2 ? `< ${percent.format(least)}` : asPercent(value));
 export const asCount = (value: number) => whole.format(value);
 export const asEffect = (value: number | null) => (value === null ? "–" : signed.format(value).replace("-", "−"));
 export const asSteps = (step: number) => (step === 0 ? "itself" : step === 1 ? "1 step" : `${step} steps`);

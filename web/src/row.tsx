@@ -27,9 +27,10 @@ export function RowSummary({ row: lit, end, model }: { row: Contribution | null;
   useEffect(() => {
     if (lit) setLast(lit);
   }, [lit]);
-  const row = lit ?? (last && end.rows.includes(last) ? last : null); // the last one stays, so that its links can be followed
-  const hint = <p class="told note"><span class="by-pointer">Point at a line, or move through the table, to read a row.</span><span class="by-touch">Tap a dot to read its row, and again to go to the node.</span></p>;
-  if (!row) return hint;
+  const pointed = lit ?? (last && end.rows.includes(last) ? last : null); // the last one stays, so that its links can be followed
+  const row = pointed ?? end.rows[0]; // with the most attention: room that is kept for a row is not left blank
+  const hint = <p class="note"><span class="by-pointer">Point at a line, or move through the table, to read a row.</span><span class="by-touch">Tap a dot to read its row, and again to go to the node.</span></p>;
+  if (!row) return <div class="told">{hint}</div>;
   const { answer } = end;
   const left = row.value_without !== null ? asNumber(row.value_without) : row.probability_without !== null ? asPercent(row.probability_without) : null;
   const without = answer && left !== null ? `; without it, ${row.value_without === null ? "the probability of " : ""}“${answer.name}” is ${left}` : "";
@@ -41,6 +42,7 @@ export function RowSummary({ row: lit, end, model }: { row: Contribution | null;
         {row.effect !== null && `, effect ${asEffect(row.effect)}`}
         {without}.
       </p>
+      {!pointed && hint}
       {row.step > 1 && <RowWalks key={`${row.neighbour} ${row.path}`} {...{ row, model }} target={end.target} />}
     </div>
   );
