@@ -154,7 +154,11 @@ def short(found: Results) -> str:
 def published(found: Results) -> str:
     """What others published of the peers, beside our runs of them; those that a limit has cut are named below."""
     ours = {result.path.stem: result.record for result in found.peers}
-    cut = [cell.recipe for cell in PUBLISHED.cells if cell.recipe in ours and any(run.interrupted for run in ours[cell.recipe].runs)]
+    cut = [
+        cell.recipe
+        for cell in PUBLISHED.cells
+        if cell.recipe in ours and any(run.interrupted for run in ours[cell.recipe].runs)
+    ]
     cells = tuple(cell for cell in PUBLISHED.cells if cell.recipe not in cut)
     said = [f"Left out, as a limit of time or epochs ended some seeds or all while they may have improved: {', '.join(cut)}."]
     notes = (*PUBLISHED.notes, *said[: len(cut)])

@@ -104,7 +104,9 @@ def of_result(record: ResultRecord, name: str) -> list[Number]:
     found = []
     for session in record.sessions:
         of_session = of_json(session.model_dump(), name)
-        found += [Number(one.value, one.unit, one.place, about=(*about, ())) for one in of_session if one.unit in ("s", "bytes")]
+        found += [
+            Number(one.value, one.unit, one.place, about=(*about, ())) for one in of_session if one.unit in ("s", "bytes")
+        ]
     by_name: dict[tuple[str, ...], dict[int, float]] = {}
     for run in record.runs:
         for place, value in named(run.model_dump(exclude={"seed", "epochs", "best_epoch"})):
@@ -114,6 +116,8 @@ def of_result(record: ResultRecord, name: str) -> list[Number]:
         unit, own = unit_of(place[0]), (*about, *metric_names(place))
         values = [(100 if unit == "%" else 1) * value for value in by_seed.values()]
         found.append(Number(statistics.fmean(values), unit, (name, *place, "mean"), spread(values), own))
+        if {"by_type", "by_direction"} & set(place):
+            continue
         for said, statistic in (("median", statistics.median), ("lowest", min), ("best", max)):
             found.append(Number(statistic(values), unit, (name, *place, said), about=(*own, (said,))))
         for seed, value in zip(by_seed, values, strict=True):
@@ -133,7 +137,11 @@ def model_names(record: ResultRecord) -> tuple[str, ...]:
 def metric_names(place: Sequence[str]) -> list[tuple[str, ...]]:
     """What pages call a metric; then what they have to say, too, as it is not the usual one: validation data, a type of links."""
     metric = spoken(".".join(place[1:])) if place[0] in ("valid", "test") else place[0].replace("_", " ")
-    more = [(place[place.index(one) + 1], f"type {place[place.index(one) + 1]}") for one in ("by_type", "by_direction") if one in place]
+    more = [
+        (place[place.index(one) + 1], f"type {place[place.index(one) + 1]}")
+        for one in ("by_type", "by_direction")
+        if one in place
+    ]
     more += [("validation",)] * (place[0] == "valid") + [("macro",)] * ("macro" in place)
     return [(metric,), *more]
 
