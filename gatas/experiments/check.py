@@ -8,10 +8,11 @@ from pathlib import Path
 
 from gatas.errors import ConfigError, GatasError
 from gatas.experiments import paper
-from gatas.experiments.check_results import check_commits, outdated
+from gatas.experiments.check_results import check_commits, check_others, outdated
+from gatas.experiments.compare import FOLDER
 from gatas.experiments.figures import figures_in, passages
 from gatas.experiments.report import TABLES_OF_PEERS
-from gatas.experiments.report_results import Results, read_results
+from gatas.experiments.report_results import Results, read_all, read_results
 from gatas.experiments.matching import mistakes
 from gatas.experiments.sources import Number, read_source
 from gatas.experiments.tables import TABLES
@@ -45,8 +46,14 @@ def check(root: Path, results: Path | None = None) -> Checked:
     if not pages[0].exists():
         raise ConfigError(f"{pages[0]} is not there. Call this in a checkout of gatas, whose README and docs it reads.")
     found = read_results(results)
-    every = [*found.recipes.values(), *found.peers]
-    checked = Checked(num_results=len(every), problems=list(found.problems), notes=outdated(every))
+    problems = list(found.problems)
+    further = [one for folder in sorted(results.glob(f"*/{FOLDER}")) for one in read_all(folder, problems)]
+    every = [*found.recipes.values(), *found.peers, *further]
+    said = [passage.text for page in pages for passage in passages(page.read_text(encoding="utf-8"))]
+    checked = Checked(num_results=len(every), problems=problems)
+    for wrong, noted in (outdated(every, said), check_others(results, every, said)):
+        checked.problems += wrong
+        checked.notes += noted
     checked.problems += [*check_commits(every, root), *check_reports(root)]
     read = cache(read_source)
     for page in pages:

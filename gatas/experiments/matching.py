@@ -9,14 +9,16 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
 
 from gatas.experiments.figures import Figure
 from gatas.experiments.sources import Number, holds
 
 Place = tuple[str, ...]
+About = tuple[tuple[str, ...], ...]
 MOST_BESIDE = 1
 """Of the ten figures that differ by one to five in the last digit, how many a source may hold, too."""
 
@@ -27,7 +29,10 @@ def mistakes(
     """Figures that no source has where it should, each with what is wrong."""
     if only:
         numbers = [number for number in numbers if any(within(number, parts) for parts in only)]
-    results = [number for number in numbers if number.about]
+    results: dict[About, list[Number]] = {}
+    for number in numbers:
+        if number.about:
+            results.setdefault(number.about, []).append(number)
     others = [number for number in numbers if not number.about]
     found, tables = list[tuple[Figure, str]](), list[Figure]()
     for one in figures:
@@ -61,19 +66,21 @@ def unclear(one: Figure, numbers: Sequence[Number]) -> list[tuple[Figure, str]]:
     return [(one, said)]
 
 
-def of_results(one: Figure, numbers: Sequence[Number]) -> list[Number]:
+def of_results(one: Figure, numbers: Mapping[About, list[Number]]) -> list[Number]:
     """The numbers of results that a figure may be, by what is said near it."""
     found = list(numbers)
     for aspect in range(3):  # data, model, metric
-        values = {number.about[aspect] for number in numbers} - {()}
+        values = {about[aspect] for about in numbers} - {()}
         chosen = next((said for text in one.near if (said := {names for names in values if says(text, names)})), None)
         if chosen is None and (len(values) > 1 and aspect < 2):
             return []
-        found = [number for number in found if chosen is None or not number.about[aspect] or number.about[aspect] in chosen]
-    return [number for number in found if all(any(says(text, names) for text in one.near) for names in number.about[3:])]
+        found = [about for about in found if chosen is None or not about[aspect] or about[aspect] in chosen]
+    usual = [about for about in found if all(any(says(text, names) for text in one.near) for names in about[3:])]
+    return [number for about in usual for number in numbers[about]]
 
 
-def says(text: str, names: Sequence[str]) -> bool:
+@cache
+def says(text: str, names: tuple[str, ...]) -> bool:
     """Whether a text has one of some names, as a word."""
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE) for name in names)
 

@@ -116,6 +116,8 @@ def of_result(record: ResultRecord, name: str) -> list[Number]:
         unit, own = unit_of(place[0]), (*about, *metric_names(place))
         values = [(100 if unit == "%" else 1) * value for value in by_seed.values()]
         found.append(Number(statistics.fmean(values), unit, (name, *place, "mean"), spread(values), own))
+        if {"by_type", "by_direction"} & set(place):
+            continue
         for said, statistic in (("median", statistics.median), ("lowest", min), ("best", max)):
             found.append(Number(statistic(values), unit, (name, *place, said), about=(*own, (said,))))
         for seed, value in zip(by_seed, values, strict=True):

@@ -1,18 +1,23 @@
 """`reproduce check`: figures of pages against files, tables against results, results against recipes and commits."""
 
 import json
+import random
 import shutil
 import subprocess
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from gatas.errors import ConfigError
-from gatas.experiments.check import Checked, check, check_figures
-from gatas.experiments.check_results import check_commits, outdated
+from gatas.experiments.check import Checked, check, check_figures, source_of
+from gatas.experiments.check_results import check_commits, check_others, outdated
 from gatas.experiments.figures import Passage, figures_in, passages
+from gatas.experiments.matching import mistakes
 from gatas.experiments.paper import render
 from gatas.experiments.report_results import read_results
+from gatas.experiments.results import write_result
 from gatas.experiments.sources import factors, of_result, of_text, read_source
 from gatas.experiments.tables import TABLES
 from tests.experiments.records import record
@@ -23,7 +28,22 @@ ROOT = Path(__file__).parents[2]
 def test_every_figure_of_readme_and_docs_is_in_the_file_it_names():
     checked = check(ROOT)
     assert checked.problems == []
-    assert checked.num_figures > 200 and checked.num_tables >= 7 and checked.num_results >= 92
+    assert checked.num_figures > 200 and checked.num_tables >= 7 and checked.num_results >= 110
+
+
+def test_of_figures_that_are_changed_at_random_nearly_all_are_found():
+    rng, read, caught = random.Random(0), cache(read_source), list[bool]()
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for passage in passages(page.read_text()):
+            figures = figures_in(passage)
+            sources = {path for link in passage.links if figures and (path := source_of(link, page, ROOT)) is not None}
+            numbers = [number for path in sources for number in read(path)]
+            for place in rng.sample(range(len(figures)), min(3, len(figures))):
+                one = figures[place]
+                off = rng.choice((-1, 1)) * rng.randint(1, 5) * 10.0**-one.digits
+                wrong = [*figures[:place], replace(one, value=abs(one.value + off)), *figures[place + 1 :]]
+                caught.append(mistakes(wrong, numbers, passage.only) != [])
+    assert len(caught) > 100 and sum(caught) >= 0.95 * len(caught)
 
 
 def shown(text):
@@ -84,7 +104,7 @@ def problems(checkout, text):
     return [problem.removeprefix(f"{page}:").replace(f"{checkout}/", "") for problem in checked.problems]
 
 
-@pytest.mark.parametrize("figure", ["1.2 s", "1.23 s", "1,234 ms", "53 ms", "82.1 %", "0.82", "82.3 ± 0.9"])
+@pytest.mark.parametrize("figure", ["1.23 s", "1.234 s", "1,234 ms", "53 ms", "82.1 %", "0.82", "82.3 ± 0.9"])
 def test_a_figure_may_be_rounded_and_in_another_unit(checkout, figure):
     assert problems(checkout, f"It is {figure} ([report](benchmarks/run.md)).") == []
 
@@ -111,10 +131,62 @@ def test_a_source_without_a_command_is_refused(checkout):
 
 def test_a_results_numbers_are_those_of_its_seeds_their_mean_and_deviation():
     runs = [{"seed": seed, "test": {"accuracy": value}, "seconds_to_best": 2.0} for seed, value in enumerate((0.8, 0.9))]
-    numbers = of_result(record(runs=runs))
-    found = {round(value, 6) for value, unit in numbers.single if unit == "%"}
-    assert found == {80.0, 90.0, 85.0} and (2.0, "s") in numbers.single
-    assert [round(spread, 4) for mean, spread, unit in numbers.paired if round(mean, 6) == 85] == [7.0711]
+    numbers = of_result(record(runs=runs), "camps-gcn.json")
+    found = {one.place[-1]: round(one.value, 6) for one in numbers if one.unit == "%"}
+    assert found == {"mean": 85.0, "median": 85.0, "lowest": 80.0, "best": 90.0, "seed 0": 80.0, "seed 1": 90.0}
+    mean = next(one for one in numbers if one.unit == "%" and one.place[-1] == "mean")
+    assert round(mean.spread, 4) == 7.0711 and mean.about == (("camps",), ("gcn",), ("accuracy",))
+    assert {one.value for one in numbers if one.unit == "s"} == {2.0}
+
+
+def result(folder, data, model, *accuracies, **more):
+    """A file of a result with some accuracies."""
+    runs = [{"seed": seed, "test": {"accuracy": accuracy, "micro_f1": 0.5}} for seed, accuracy in enumerate(accuracies)]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_result(folder / f"{data}-{model}.json", record(model, data, runs=runs, **more))
+
+
+@pytest.fixture
+def peers(checkout):
+    """A folder of results: two models on two data sets."""
+    folder = checkout / "results" / "peers"
+    for place, (data, model) in enumerate([("camps", "gcn"), ("camps", "gat"), ("clubs", "gcn"), ("clubs", "gat")]):
+        result(folder, data, model, 0.6 + place / 10, 0.62 + place / 10)
+    return checkout
+
+
+TABLE = "By [peers](results/peers).\n\n| | accuracy of gcn | beside it |\n|---|---|---|\n| {} | {} | {} |\n"
+
+
+def test_a_figure_of_a_result_is_that_of_the_data_and_model_that_its_row_column_or_cell_names(peers):
+    assert problems(peers, TABLE.format("Camps", "61.00 ± 1.41", "GAT 71.00 ± 1.41")) == []
+    assert problems(peers, TABLE.format("Clubs", "81.00 ± 1.41", "gat, cut: 91.00 ± 1.41")) == []
+    (swapped,) = problems(peers, TABLE.format("Camps", "71.00 ± 1.41", "GAT 71.00 ± 1.41"))
+    assert swapped.startswith("5: 71.00 ± 1.41 is not in results/peers")
+    (elsewhere,) = problems(peers, TABLE.format("Clubs", "81.00 ± 1.41", "gat 71.00 ± 1.41"))
+    assert elsewhere.startswith("5: 71.00 ± 1.41 is not in")
+    assert len(problems(peers, TABLE.format("Camps", "60.00", "gat 71.00"))) == 1  # a single seed that is not named
+    assert problems(peers, "Seed 0 of gcn on camps has 60.00 ([result](results/peers/camps-gcn.json)).") == []
+    assert len(problems(peers, "gcn on camps has a micro-F1 of 61.00 ([result](results/peers/camps-gcn.json)).")) == 1
+
+
+GRID = "| model | s, small | s, large |\n|---|---|---|\n| ours | 1.1 | 1.4 |\n| gat | 1.2 | 1.6 |\n| sage | 1.3 | 1.5 |\n"
+
+
+def test_a_copied_table_has_rows_and_columns_of_its_source(checkout):
+    (checkout / "benchmarks" / "grid.md").write_text(f"- command: `python -m benchmarks.grid`\n\n{GRID}")
+    page = "By [the report](benchmarks/grid.md).\n\n| | ours | GAT |\n|---|---|---|\n| small | {} s | 1.2 s |\n| large | 1.4 s | 1.6 s |\n"
+    assert problems(checkout, page.format("1.1")) == []
+    assert any("1.3 s is not in the row and column" in problem for problem in problems(checkout, page.format("1.3")))
+
+
+def test_prose_says_which_line_it_is_of_where_wrong_figures_would_be_in_the_source(checkout):
+    (checkout / "benchmarks" / "grid.md").write_text(f"- command: `python -m benchmarks.grid`\n\n{GRID}")
+    (unclear,) = problems(checkout, "It takes 1.3 s ([report](benchmarks/grid.md)).")
+    assert "so would be 5 of the 10 figures beside it. Name its row" in unclear
+    page = "It takes {} s ([report](benchmarks/grid.md)). <!-- of: sage & small -->"
+    assert problems(checkout, page.format("1.3")) == []
+    assert problems(checkout, page.format("1.5")) == ["1: 1.5 s is not in benchmarks/grid.md."]
 
 
 def test_units_convert_within_what_they_measure():
@@ -125,9 +197,10 @@ def test_units_convert_within_what_they_measure():
 def test_logs_and_folders_are_sources_too(tmp_path):
     (tmp_path / "log.jsonl").write_text('{"valid": 0.5}\n{"seconds": [3, 4.5]}\n')
     (tmp_path / "log.json").write_text('{"peak_bytes": 1048576, "name": "x", "done": true}')
-    assert read_source(tmp_path / "log.jsonl").single == [(50.0, "%"), (3.0, "s"), (4.5, "s")]
-    assert read_source(tmp_path).single == [(1048576.0, "bytes")]
-    assert of_text("5 s").single == [(5.0, "s")]
+    assert [(one.value, one.unit) for one in read_source(tmp_path / "log.jsonl")] == [(50.0, "%"), (3.0, "s"), (4.5, "s")]
+    assert [(one.value, one.unit, one.place) for one in read_source(tmp_path)] == [(2**20, "bytes", ("log.json", "peak_bytes"))]
+    (cell,) = of_text("## Speed\n| model | takes |\n|---|---|\n| ours | 5 s |\n", "run.md")
+    assert cell.place == ("run.md", "Speed", "ours", "", "takes", "0") and (cell.value, cell.unit) == (5.0, "s")
 
 
 @pytest.fixture
@@ -156,13 +229,17 @@ def test_a_table_that_was_changed_by_hand_is_named_with_the_command_that_makes_i
     assert "there is no table 'table9'" in check(copy).problems[0]
 
 
-def test_a_result_of_other_settings_than_its_recipe_has_now_is_told_with_its_commit(copy):
+def test_a_result_of_other_settings_than_its_recipe_has_now_is_refused_unless_a_page_says_so(copy):
     path = copy / "results" / "twitter.json"
-    assert outdated(list(read_results(copy / "results").recipes.values())) == []
+    assert outdated(list(read_results(copy / "results").recipes.values()), []) == ([], [])
     settings = json.loads(path.read_text())["settings"]
     changed(path, settings={**settings, "training": {**settings["training"], "patience": 6}})
-    (note,) = outdated(list(read_results(copy / "results").recipes.values()))
-    assert "settings have changed since" in note and json.loads(path.read_text())["sessions"][0]["commit"] in note
+    found = list(read_results(copy / "results").recipes.values())
+    (problem,), notes = outdated(found, ["Nothing of twitter.", "earlier settings of twitter-gcn"])
+    assert "settings have changed since" in problem and json.loads(path.read_text())["sessions"][0]["commit"] in problem
+    assert notes == [] and "say that it is of `earlier settings`" in problem
+    wrong, (note,) = outdated(found, ["The result `twitter` is of earlier\nsettings."])
+    assert wrong == [] and note.endswith("which a page says.")
     assert "not run yet" in render(TABLES["table2"], copy / "results")  # it is not shown as the recipe's
 
 
@@ -177,6 +254,17 @@ def test_a_result_without_a_commit_or_of_a_foreign_one_is_named(copy):
     changed(path, sessions=[{**one, "commit": "unknown"} for one in sessions])
     (problem,) = check_commits(list(read_results(copy / "results").recipes.values()), copy)
     assert problem.endswith("a session names no commit.")
+
+
+def test_every_session_without_a_commit_and_every_other_file_without_one_is_named(copy):
+    folder = copy / "results" / "showcases"
+    folder.mkdir()
+    (folder / "packages.json").write_text('{"seconds": 3}')
+    (folder / "genes.json").write_text('{"seconds": 3, "commit": "0123456"}')
+    found = list(read_results(copy / "results").recipes.values())
+    (problem,), notes = check_others(copy / "results", found, ["packages.json holds it."])
+    assert problem.startswith(f"{folder / 'packages.json'} names no commit. Make it anew") and notes == []
+    assert check_others(copy / "results", found, ["packages.json has no commit."])[0] == []
 
 
 def test_a_report_of_a_benchmark_names_its_command(copy):
