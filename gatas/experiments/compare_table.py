@@ -223,9 +223,10 @@ def has_units(metric: str) -> bool:
 
 
 def mean_and_spread(values: Sequence[float], metric: str) -> str:
-    """The mean ± the standard deviation of a metric."""
-    mean, deviation = statistics.fmean(values), spread(list(values))
-    return f"{mean:.4g} ± {deviation:.2g}" if has_units(metric) else f"{mean:.2f} ± {deviation:.2f}"
+    """The mean ± the standard deviation of a metric; one seed has none."""
+    of_mean, of_deviation = (".4g", ".2g") if has_units(metric) else (".2f", ".2f")
+    mean = f"{statistics.fmean(values):{of_mean}}"
+    return f"{mean} ± {spread(list(values)):{of_deviation}}" if len(values) > 1 else mean
 
 
 def row(model: str, result: ResultRecord, metrics: Sequence[str], ours: dict[int, float]) -> str:
