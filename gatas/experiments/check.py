@@ -11,9 +11,9 @@ from gatas.experiments import paper
 from gatas.experiments.check_results import check_commits, check_others, outdated
 from gatas.experiments.compare import FOLDER
 from gatas.experiments.figures import figures_in, passages
+from gatas.experiments.matching import mistakes
 from gatas.experiments.report import TABLES_OF_PEERS
 from gatas.experiments.report_results import Results, read_all, read_results
-from gatas.experiments.matching import mistakes
 from gatas.experiments.sources import Number, read_source
 from gatas.experiments.tables import TABLES
 

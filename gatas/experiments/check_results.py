@@ -1,6 +1,6 @@
 """Results against what they say they are: the settings of their recipe or peer, and the commit that made them.
 
-Where a file is not as it should be and is shown all the same, a page has to name it and say so: `EARLIER` settings, `NO_COMMIT`.
+Where a file is not as it should be and is shown all the same, a page has to name it and say so: `EARLIER`, `NO_COMMIT`.
 """
 
 import json

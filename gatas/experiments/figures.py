@@ -34,8 +34,8 @@ NEW_BLOCK = re.compile(r"^(?:#|\s*(?:[-*]|\d+\.) )")
 class Figure:
     """A number as it is shown: its value, how many digits it has after the point, its unit, and its deviation if it has one.
 
-    In a table it is the `order`-th of its cell, in a `column`; in prose both are −1. `near` are the texts that say what it is of,
-    the nearest first: what is before it in its cell, the column's head, the other cells of its row; in prose the passage.
+    In a table it is the `order`-th of its cell, in a `column`; in prose both are −1. `near` are the texts that say what it is
+    of, the nearest first: what is before it in its cell, the column's head, the other cells of its row; in prose the passage.
     """
 
     value: float

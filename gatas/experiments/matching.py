@@ -1,10 +1,10 @@
 """Whether figures of a page are those of its sources: not any number there, but the one that the page says it is.
 
-- A number of a result is known by its data, model and metric. The nearest text that names one of them decides: what is before the
-  figure in its cell, the head of its column, its row; in prose the passage. Single seeds and types count only where they are named.
-- Elsewhere a figure is right where its source has it and hardly any of the figures beside it, so that a wrong one would be noticed.
-- Where sources have many, a table is a selection of rows and columns of theirs: figures of one row have one part of their places in
-  common, those of one column the rest. A wrong figure stands in no such place, though the number may be elsewhere in the file.
+- A number of a result is known by its data, model and metric. The nearest text that names one of them decides: what is before
+  the figure in its cell, the head of its column, its row; in prose the passage. Single seeds and types have to be named.
+- Elsewhere a figure is right where its source has it and hardly any of the figures beside it: a wrong one would be noticed.
+- Where sources have many, a table is a selection of rows and columns of theirs: figures of one row have one part of their
+  places in common, those of one column the rest. A wrong figure stands in no such place, wherever else the number is.
 - `<!-- of: ours, rows stored & trained; GAT -->` says which lines of its sources a passage is of, where neither is so.
 """
 

@@ -211,7 +211,21 @@ def write_result(path: Path, record: ResultRecord) -> None:
     """Write a result so that after any end there is all of it or what was there before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": record.format, **record.model_dump(mode="json", exclude_defaults=True)}
-    write_whole(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    write_whole(path, (laid_out(content) + "\n").encode())
+
+
+def laid_out(content: Any, indent: str = "") -> str:
+    """JSON in which what holds nothing but plain values, as the metrics of a type or a curve, is on one line."""
+    inner = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
+    if not any(isinstance(value, dict | list) for value in inner):
+        return json.dumps(content, ensure_ascii=False)
+    deeper = f"{indent} "
+    if isinstance(content, dict):
+        lines = [f"{json.dumps(name, ensure_ascii=False)}: {laid_out(value, deeper)}" for name, value in content.items()]
+    else:
+        lines = [laid_out(value, deeper) for value in content]
+    opened, closed = "{}" if isinstance(content, dict) else "[]"
+    return f"{opened}\n{deeper}{f',{chr(10)}{deeper}'.join(lines)}\n{indent}{closed}"
 
 
 def spread(numbers: list[float]) -> float:

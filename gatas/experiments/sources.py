@@ -99,7 +99,7 @@ def of_text(text: str, name: str) -> list[Number]:
 
 
 def of_result(record: ResultRecord, name: str) -> list[Number]:
-    """Mean and deviation of every metric and of seconds; their median, the lowest, the best and single seeds, if a page says so."""
+    """Of every metric and of seconds mean and deviation; by their names the median, the lowest, the best and single seeds."""
     about = ((record.data,), model_names(record))
     found = []
     for session in record.sessions:
@@ -135,7 +135,7 @@ def model_names(record: ResultRecord) -> tuple[str, ...]:
 
 
 def metric_names(place: Sequence[str]) -> list[tuple[str, ...]]:
-    """What pages call a metric; then what they have to say, too, as it is not the usual one: validation data, a type of links."""
+    """What pages call a metric; then what they have to say, too, where it is not the usual one: validation data, a type."""
     metric = spoken(".".join(place[1:])) if place[0] in ("valid", "test") else place[0].replace("_", " ")
     more = [
         (place[place.index(one) + 1], f"type {place[place.index(one) + 1]}")

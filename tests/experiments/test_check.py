@@ -175,7 +175,8 @@ GRID = "| model | s, small | s, large |\n|---|---|---|\n| ours | 1.1 | 1.4 |\n| 
 
 def test_a_copied_table_has_rows_and_columns_of_its_source(checkout):
     (checkout / "benchmarks" / "grid.md").write_text(f"- command: `python -m benchmarks.grid`\n\n{GRID}")
-    page = "By [the report](benchmarks/grid.md).\n\n| | ours | GAT |\n|---|---|---|\n| small | {} s | 1.2 s |\n| large | 1.4 s | 1.6 s |\n"
+    rows = "| | ours | GAT |\n|---|---|---|\n| small | {} s | 1.2 s |\n| large | 1.4 s | 1.6 s |\n"
+    page = f"By [the report](benchmarks/grid.md).\n\n{rows}"
     assert problems(checkout, page.format("1.1")) == []
     assert any("1.3 s is not in the row and column" in problem for problem in problems(checkout, page.format("1.3")))
 

@@ -13,7 +13,7 @@ from gatas.experiments import recipes
 from gatas.experiments.contenders import contender
 from gatas.experiments.paper import asked_of, compared, recipes_of, render, reproduce, update_readme
 from gatas.experiments.recipes import names, recipe
-from gatas.experiments.results import completed, kept, read_result, result_path
+from gatas.experiments.results import completed, kept, laid_out, read_result, result_path
 from gatas.experiments.tables import TABLES, Cell, PaperTable
 from tests.experiments.records import record
 
@@ -192,3 +192,14 @@ def test_the_command_looks_for_data_in_the_folder_given(tiny, tmp_path, capsys, 
     monkeypatch.delenv("GATAS_DATA", raising=False)
     _, err, code = command(capsys, "table2", "--only", "twitter", "--data-dir", tmp_path / "nowhere", "--out", tmp_path)
     assert code == 1 and str(tmp_path / "nowhere") in "".join(err.split("\n"))
+
+
+def test_results_have_a_line_for_each_curve_and_for_the_metrics_of_each_type_and_lose_nothing():
+    measured = {"by_type": {"ä": {"mrr": 0.5}, "b": {}}}
+    content = {"runs": [{"seed": 0, "test": measured}], "curves": {"0": {"loss": [1.0, 2.0]}}, "n": []}
+    text = laid_out(content)
+    assert (
+        json.loads(text) == content
+        and '\n     "ä": {"mrr": 0.5},\n     "b": {}\n' in text
+        and '\n   "loss": [1.0, 2.0]\n' in text
+    )
