@@ -21,7 +21,7 @@ LABEL_ROOM, LABEL_LINES, TITLE_LINES = 3.0, 3, 3
 """Inches of a bar's label, and lines that it and the title may have; what is longer is cut."""
 LINE, HIGHEST_LINE = 0.55, 0.9
 """Inches of a bar and its label: at least, and where there are many walks beside it."""
-BARS, LEAST_WALKS, MOST_WALKS, BELOW_ONE_ANOTHER = 4.6, 5.6, 8.8, 10.0
+BARS, LEAST_WALKS, MOST_WALKS, BELOW_ONE_ANOTHER = 4.6, 5.6, 9.6, 10.0
 """Inches from left to right of all bars, of walks beside them, and of a picture that has walks below."""
 MARGIN, AXIS, CAPTION = 0.2, 0.55, 0.4
 """Inches around and between, of the numbers below bars, and of the line above walks."""
