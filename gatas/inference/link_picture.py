@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -21,7 +21,7 @@ LABEL_ROOM, LABEL_LINES, TITLE_LINES = 3.0, 3, 3
 """Inches of a bar's label, and lines that it and the title may have; what is longer is cut."""
 LINE, HIGHEST_LINE = 0.55, 0.9
 """Inches of a bar and its label: at least, and where there are many walks beside it."""
-BARS, LEAST_WALKS, MOST_WALKS, BELOW_ONE_ANOTHER = 4.6, 5.6, 8.8, 10.0
+BARS, LEAST_WALKS, MOST_WALKS, BELOW_ONE_ANOTHER = 4.6, 5.6, 9.6, 10.0
 """Inches from left to right of all bars, of walks beside them, and of a picture that has walks below."""
 MARGIN, AXIS, CAPTION = 0.2, 0.55, 0.4
 """Inches around and between, of the numbers below bars, and of the line above walks."""
@@ -46,44 +46,6 @@ def save_link_pictures(explanation: LinkExplanation, folder: Path, top: int = 10
     return [*paths, *save_pictures(explanation.neighbourhood, folder, 2 * top, suffix="-neighbourhoods")]
 
 
-def draw_link(explanation: LinkExplanation, top: int = 10) -> Figure:
-    """Draw a bar for each contribution, and the likeliest walks over the `top` strongest paths."""
-    paths = explanation.paths[: min(top, len(COLOURS))]
-    colours = {path.name: COLOURS[k] for k, path in enumerate(paths)}
-    bars = _bars(explanation)
-    labels_width = max(widest_line(bar.label, LABEL) for bar in bars) + 0.1
-    line = max(LINE, *(text_height(bar.label, LABEL) + 0.1 for bar in bars))
-    room = min(MOST_WALKS, max(LEAST_WALKS, wanted_room(paths)))
-    rows = walk_rows(paths, colours, room)
-    below = max(LINE, rows_height(rows)) <= line * len(bars) / 2  # few walks would leave half of a wide picture empty
-    if below:
-        room = BELOW_ONE_ANOTHER - 2 * MARGIN
-        rows = walk_rows(paths, colours, room)
-        bars_width, bars_height, walks_height = room - labels_width, line * len(bars), max(LINE, rows_height(rows))
-        size = BELOW_ONE_ANOTHER, bars_height + AXIS + CAPTION + walks_height
-    else:
-        line = min(HIGHEST_LINE, max(line, (rows_height(rows) + CAPTION) / len(bars)))
-        bars_width, bars_height = BARS, line * len(bars)
-        walks_height = max(rows_height(rows), bars_height - CAPTION)
-        size = 4 * MARGIN + labels_width + BARS + room, max(bars_height + AXIS, walks_height + CAPTION)
-    title = wrapped(link_heading(explanation), size[0] - 2 * MARGIN, TITLE, max_lines=TITLE_LINES)
-    head = text_height(title, TITLE) + 2 * MARGIN
-    figure = Figure(figsize=(size[0], size[1] + head + MARGIN))
-    figure.text(0.5, 1 - MARGIN / figure.get_figheight(), title, fontsize=TITLE, parse_math=False, ha="center", va="top")
-    axes = _axes(figure, MARGIN + labels_width, head, bars_width, bars_height)
-    _draw_bars(axes, bars, colours)
-    left, walks_top = (MARGIN, head + bars_height + AXIS) if below else (size[0] - MARGIN - room, head)
-    axes = _axes(figure, left, walks_top + CAPTION, room, walks_height)
-    _draw_walks(axes, explanation, rows, (room, walks_height))
-    return figure
-
-
-def _axes(figure: Figure, left: float, top: float, width: float, height: float) -> Any:
-    """Add axes at a place that is given in inches from the top left."""
-    whole_width, whole_height = figure.get_size_inches()
-    return figure.add_axes((left / whole_width, 1 - (top + height) / whole_height, width / whole_width, height / whole_height))
-
-
 @dataclass(frozen=True)
 class _Bar:
     """What is written beside a bar, where it begins and how long it is; `path` is the path that it stands for, if one."""
@@ -96,6 +58,70 @@ class _Bar:
     @property
     def end(self) -> float:
         return self.start + self.value
+
+
+class _Box(NamedTuple):
+    """Where axes are, in inches from the left and from below the title."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+def draw_link(explanation: LinkExplanation, top: int = 10) -> Figure:
+    """Draw a bar for each contribution, and the likeliest walks over the `top` strongest paths."""
+    paths = explanation.paths[: min(top, len(COLOURS))]
+    colours = {path.name: COLOURS[k] for k, path in enumerate(paths)}
+    bars = _bars(explanation)
+    room = min(MOST_WALKS, max(LEAST_WALKS, wanted_room(paths)))
+    rows = walk_rows(paths, colours, room)
+    if max(LINE, rows_height(rows)) <= _line(bars) * len(bars) / 2:  # few walks would leave half of a wide picture empty
+        rows = walk_rows(paths, colours, BELOW_ONE_ANOTHER - 2 * MARGIN)
+        of_bars, of_walks = _below_one_another(bars, rows)
+    else:
+        of_bars, of_walks = _side_by_side(bars, rows, room)
+    width = of_walks.left + of_walks.width + MARGIN
+    height = max(of_bars.top + of_bars.height + AXIS, of_walks.top + of_walks.height)
+    title = wrapped(link_heading(explanation), width - 2 * MARGIN, TITLE, max_lines=TITLE_LINES)
+    head = text_height(title, TITLE) + 2 * MARGIN
+    figure = Figure(figsize=(width, head + height + MARGIN))
+    figure.text(0.5, 1 - MARGIN / figure.get_figheight(), title, fontsize=TITLE, parse_math=False, ha="center", va="top")
+    _draw_bars(_axes(figure, of_bars, head), bars, colours)
+    _draw_walks(_axes(figure, of_walks, head), explanation, rows, of_walks)
+    return figure
+
+
+def _line(bars: list[_Bar]) -> float:
+    """Return the inches that each bar and its label need."""
+    return max(LINE, *(text_height(bar.label, LABEL) + 0.1 for bar in bars))
+
+
+def _labels_end(bars: list[_Bar]) -> float:
+    """Return the inches from the left to where labels end."""
+    return MARGIN + max(widest_line(bar.label, LABEL) for bar in bars) + 0.1
+
+
+def _below_one_another(bars: list[_Bar], rows: list[WalkRow]) -> tuple[_Box, _Box]:
+    left, height = _labels_end(bars), _line(bars) * len(bars)
+    of_bars = _Box(left, 0, BELOW_ONE_ANOTHER - MARGIN - left, height)
+    top = height + AXIS + CAPTION
+    return of_bars, _Box(MARGIN, top, BELOW_ONE_ANOTHER - 2 * MARGIN, max(LINE, rows_height(rows)))
+
+
+def _side_by_side(bars: list[_Bar], rows: list[WalkRow], room: float) -> tuple[_Box, _Box]:
+    """Stretch bars to the height of many walks, and many bars' walks to theirs."""
+    line = min(HIGHEST_LINE, max(_line(bars), (rows_height(rows) + CAPTION) / len(bars)))
+    of_bars = _Box(_labels_end(bars), 0, BARS, line * len(bars))
+    left = of_bars.left + BARS + 2 * MARGIN
+    return of_bars, _Box(left, CAPTION, room, max(rows_height(rows), of_bars.height - CAPTION))
+
+
+def _axes(figure: Figure, box: _Box, head: float) -> Any:
+    """Add axes below a title that is `head` inches high."""
+    width, height = figure.get_size_inches()
+    bottom = 1 - (head + box.top + box.height) / height
+    return figure.add_axes((box.left / width, bottom, box.width / width, box.height / height))
 
 
 def _bars(explanation: LinkExplanation) -> list[_Bar]:
@@ -135,14 +161,14 @@ def _draw_bars(axes: Any, bars: list[_Bar], colours: dict[str, str]) -> None:
     axes.tick_params(left=False)
 
 
-def _draw_walks(axes: Any, explanation: LinkExplanation, rows: list[WalkRow], size: tuple[float, float]) -> None:
+def _draw_walks(axes: Any, explanation: LinkExplanation, rows: list[WalkRow], box: _Box) -> None:
     """Draw each walk on a line of its own, from the source on the left to the target on the right."""
     axes.axis("off")
     if not rows:
         text = next((term.name for term in explanation.terms if term.kind == "no path"), "no paths")
         axes.text(0.5, 0.5, text, ha="center", va="center", color="#666666", transform=axes.transAxes)
         return
-    axes.set_xlim(0, size[0])
-    axes.set_ylim(size[1], 0)
+    axes.set_xlim(0, box.width)
+    axes.set_ylim(box.height, 0)
     draw_walks(axes, rows)
     axes.set_title("the likeliest walks of each path, and their share of its probability", fontsize=10, color="#444444")

@@ -12,7 +12,7 @@ HINTING = 1.07
 """Letters are set to whole pixels, so that a line may be wider than its outlines by so much."""
 LEADING = 1.2
 """Height of a line, as a multiple of the letters' size."""
-BREAKS = re.compile(r"(?<=[-_/:.,;)])")
+BREAKS = re.compile(r"(?<=[-_/.,;)])")
 """Where a word may be broken that is too long for a line."""
 
 
