@@ -85,6 +85,9 @@ def passages(markdown: str) -> list[Passage]:
         if not links:  # a table has its source in the sentence before or after it
             beside = [blocks[other][1] for other in (place - 1, place + 1) if 0 <= other < len(blocks)]
             links = [link for other in beside if not other.startswith("#") for link in LINK.findall(other)]
+        following = blocks[place + 1][1] if place + 1 < len(blocks) else ""
+        if OF.fullmatch(following):  # a table cannot hold it
+            text = f"{text}\n{following}"
         found.append(Passage(line, text, tuple(links), section))
     return found
 

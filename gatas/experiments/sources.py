@@ -137,7 +137,7 @@ def model_names(record: ResultRecord) -> tuple[str, ...]:
 def metric_names(place: Sequence[str]) -> list[tuple[str, ...]]:
     """What pages call a metric; then what they have to say, too, where it is not the usual one: validation data, a type."""
     metric = spoken(".".join(place[1:])) if place[0] in ("valid", "test") else place[0].replace("_", " ")
-    more = [
+    more: list[tuple[str, ...]] = [
         (place[place.index(one) + 1], f"type {place[place.index(one) + 1]}")
         for one in ("by_type", "by_direction")
         if one in place

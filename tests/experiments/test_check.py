@@ -188,6 +188,8 @@ def test_prose_says_which_line_it_is_of_where_wrong_figures_would_be_in_the_sour
     page = "It takes {} s ([report](benchmarks/grid.md)). <!-- of: sage & small -->"
     assert problems(checkout, page.format("1.3")) == []
     assert problems(checkout, page.format("1.5")) == ["1: 1.5 s is not in benchmarks/grid.md."]
+    table = "By [it](benchmarks/grid.md).\n\n| |\n|---|\n| {} s |\n\n<!-- of: sage & small -->\n"
+    assert problems(checkout, table.format("1.3")) == [] and len(problems(checkout, table.format("1.5"))) == 1
 
 
 def test_units_convert_within_what_they_measure():
