@@ -21,6 +21,7 @@ from gatas.experiments.recording import seed_run, session
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, kept, result_path, resumed, write_result
 from gatas.experiments.trials import FOLDER as TRIALS
 from gatas.experiments.trials import tuned
+from gatas.training.checkpoint import UnwritableError
 from gatas.training.config import Config
 from gatas.training.limit import Limit
 from gatas.training.loop import chosen_device
@@ -105,6 +106,8 @@ def run_model(
         searched: Any = {"config": config, "device": device, "limit": limit}
         changed = tuned(name, dataset, trials, folder.parent / TRIALS, **searched) if trials > 1 else {}
         given = contender(name, dataset, config, changed)
+    except UnwritableError:  # which no model is to blame for
+        raise
     except Exception as error:  # a user's class may raise anything
         return failed(result_path(folder, found), found, error)
     path, found = resumed(folder, found.model_copy(update={"settings": kept({"data": data, **given.settings})}))
@@ -114,6 +117,8 @@ def run_model(
         for runs, taken in in_parts(given, missing, at_once, where, limit):
             found = found.extended(runs, taken)
             write_result(path, found)
+    except UnwritableError:
+        raise
     except Exception as error:  # whatever a model raises: out of memory, shapes, a loss that is no number
         found = failed(path, found, error)
         free(where)

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from gatas.errors import ConfigError
 from gatas.files import checksum_of
 from gatas.tasks.config import ModelConfig
-from gatas.training.checkpoint import write_whole
+from gatas.training.checkpoint import write_whole, writing
 from gatas.training.config import TrainingConfig
 
 MAY_CHANGE = {"checkpoint_seconds", "keep_checkpoints"}
@@ -209,7 +209,8 @@ def read_result(path: Path) -> ResultRecord:
 
 def write_result(path: Path, record: ResultRecord) -> None:
     """Write a result so that after any end there is all of it or what was there before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": record.format, **record.model_dump(mode="json", exclude_defaults=True)}
     write_whole(path, (laid_out(content) + "\n").encode())
 

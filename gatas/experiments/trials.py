@@ -23,7 +23,7 @@ from gatas.experiments.contenders import METRICS, Contender, contender
 from gatas.experiments.measuring import free
 from gatas.experiments.paper import settings_of_config
 from gatas.experiments.results import file_name, fingerprint
-from gatas.training.checkpoint import write_whole
+from gatas.training.checkpoint import write_whole, writing
 from gatas.training.config import Config
 from gatas.training.limit import Limit
 from gatas.training.loop import chosen_device
@@ -124,7 +124,8 @@ def read_trials(path: Path) -> list[TriedSettings]:
 
 def write_trials(path: Path, trials: list[TriedSettings], known: Mapping[str, TriedSettings]) -> None:
     """Write trials so that after any end there are all of them or those of before; none that was known is lost."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     done = {json.dumps(trial.settings) for trial in trials}
     others = [trial for settings, trial in known.items() if settings not in done]
     content = {"trials": [trial.model_dump(mode="json", exclude_defaults=True) for trial in (*trials, *others)]}

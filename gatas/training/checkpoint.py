@@ -220,6 +220,10 @@ def identity_of(config: Config, dataset: Dataset, seeds: list[int]) -> dict[str,
     return {"graph": graph[:16], "data": dataset.name, "its contents": contents[:16], "seeds": seeds, **settings}
 
 
+class UnwritableError(TrainingError):
+    """A folder that cannot be written to: the disk is full, say."""
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file atomically, or say what a failure to write it means."""
     with writing(path.parent):
@@ -232,7 +236,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TrainingError(
+        raise UnwritableError(
             f"{folder} cannot be written to ({reason(error)}). Nothing that was saved is lost: make room, or allow writing, "
             "and start again to go on from there."
         ) from None

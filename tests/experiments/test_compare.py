@@ -1,6 +1,8 @@
 """`compare`: runs what is missing, goes on after a failure, and renders a table."""
 
+import errno
 import json
+import os
 import re
 from pathlib import Path
 from statistics import median
@@ -9,7 +11,7 @@ import pytest
 import torch
 from pytest import approx
 
-from gatas.errors import ConfigError
+from gatas.errors import ConfigError, TrainingError
 from gatas.experiments import comparison_data, contenders, recipes
 from gatas.experiments.baselines import PEERS, PeerRecipe
 from gatas.experiments.compare import CutError, chosen, compare, render, trained
@@ -115,6 +117,17 @@ def test_a_model_that_raises_becomes_a_row_and_the_rest_goes_on(quick, tmp_path)
     assert len(read(tmp_path, "camps", "gcn")["runs"]) == 1
     lines = [line for line in table.partition("### All graphs")[0].splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_a_disk_that_cannot_be_written_to_is_no_fault_of_a_model(trials, quick, tmp_path, monkeypatch):
+    def fail(file):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch, pytest.raises(TrainingError, match="cannot be written to"):
+        patch.setattr(os, "fsync", fail)
+        compare(["camps"], ["gcn"], tmp_path, seeds=1, trials=trials, limit=Limit(epochs=1), device="cpu")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_a_peer_that_diverges_becomes_a_row_and_the_rest_goes_on(quick, tmp_path, monkeypatch):

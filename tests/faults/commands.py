@@ -213,12 +213,31 @@ GENERATE = Kind(
     "{out} --nodes 600 --edges 4000 --threads 1",
     once=True,
 )
-KINDS = {kind.name: kind for kind in (INGEST, BUILD, TRAIN, EMBED, PREDICT, GENERATE)}
+COMPARE = Kind(
+    "comparison",
+    "compare",
+    ("found",),
+    {
+        "data": ("--data {data}/config.yaml",),
+        "models": ("--models mlp,label-propagation", "--models label-propagation,gcn", "--models gatas,mlp"),
+        "seeds": ("--seeds 1", "--seeds 2"),
+        "trials": ("", "--trials 2"),
+        "splits": LeftOut("a store has one"),
+        "at_once": ("--at-once 1",),  # seeds of one program go together, so that sessions depend on where it was ended
+        "protocol": LINKS,
+        "epochs": ("--epochs 2", "--epochs 3"),
+        "max_seconds": LeftOut("what is learned depends on how fast the machine is"),
+        "out": ("--out {out}",),
+        "data_dir": LeftOut("names no file here"),
+        "device": ("--device cpu", "--device auto"),
+    },
+    "--data {data}/config.yaml --models mlp,label-propagation --seeds 2 --at-once 1 --epochs 2 --out {out} --device cpu",
+)
+KINDS = {kind.name: kind for kind in (INGEST, BUILD, TRAIN, EMBED, PREDICT, GENERATE, COMPARE)}
 NOT_DRAWN = {
     "demo": "trains as `train` does",
-    "compare": "trains as `train` does, for minutes",
-    "reproduce": "trains as `train` does, for hours",
-    "tune": "trains as `train` does, for minutes",
+    "reproduce": "trains as `train` does and writes as `compare` does, for hours",
+    "tune": "takes long: plots, and a training after the trials; tests/tuning",
     "serve": "is killed on its own: `served`",
     "jobs": "goes on with what the others began: tests/cli",
     "init": "asks",

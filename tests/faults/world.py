@@ -39,6 +39,8 @@ CONFIG = {
 COLUMNS = {"edges": ["source", "target", "type"], "nodes": ["id"]}
 TIMED = ("history.jsonl", "checksums.json")
 TIMES = ("seconds", "training_seconds")
+COMPARED = ("peers", "trials")
+COSTS = ("seconds", "seconds_per_epoch", "seconds_to_best", "seconds_for_1000", "peak_bytes", "date")
 
 
 CALLS = ("rename", "replace", "unlink", "rmdir", "mkdir", "link", "fsync")
@@ -193,7 +195,18 @@ def content_of(path: Path) -> dict[str, bytes]:
     for name in content:
         if Path(name).name in TIMED:  # of a run, or of each of several seeds
             content[name] = _without_times(content[name])
+        elif name.endswith(".json") and Path(name).parent.name in COMPARED:
+            content[name] = json.dumps(without_costs(json.loads(content[name]))).encode()
     return content
+
+
+def without_costs(value: Any) -> Any:
+    """What a result says, but what it took."""
+    if isinstance(value, list):
+        return [without_costs(own) for own in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_costs(own) for name, own in value.items() if name not in COSTS}
 
 
 def _without_times(content: bytes) -> bytes:
