@@ -83,5 +83,5 @@ def settings_now(result: Result) -> dict[str, Any] | None:
         return settings_of_config(recipes.recipe(record.model))
     if record.data not in recipes.names() or not record.runs:
         return None
-    named: Any = SimpleNamespace(name=record.data, task=record.task, ranked=False)  # all that settings depend on
-    return kept({"data": {"name": record.data}, **contender(record.model, named).settings})
+    about: Any = SimpleNamespace(name=record.data, task=record.task, targets=None, ranked=False)  # what settings depend on
+    return kept({"data": {"name": record.data}, **contender(record.model, about).settings})

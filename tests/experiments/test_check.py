@@ -135,7 +135,7 @@ def test_a_results_numbers_are_those_of_its_seeds_their_mean_and_deviation():
     found = {one.place[-1]: round(one.value, 6) for one in numbers if one.unit == "%"}
     assert found == {"mean": 85.0, "median": 85.0, "lowest": 80.0, "best": 90.0, "seed 0": 80.0, "seed 1": 90.0}
     mean = next(one for one in numbers if one.unit == "%" and one.place[-1] == "mean")
-    assert round(mean.spread, 4) == 7.0711 and mean.about == (("camps",), ("gcn",), ("accuracy",))
+    assert mean.spread is not None and round(mean.spread, 4) == 7.0711 and mean.about == (("camps",), ("gcn",), ("accuracy",))
     assert {one.value for one in numbers if one.unit == "s"} == {2.0}
 
 
