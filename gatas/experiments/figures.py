@@ -85,11 +85,24 @@ def passages(markdown: str) -> list[Passage]:
         if not links:  # a table has its source in the sentence before or after it
             beside = [blocks[other][1] for other in (place - 1, place + 1) if 0 <= other < len(blocks)]
             links = [link for other in beside if not other.startswith("#") for link in LINK.findall(other)]
+        if rows := _rows_with_links(line, text, section):
+            found += rows
+            continue
         following = blocks[place + 1][1] if place + 1 < len(blocks) else ""
         if OF.fullmatch(following):  # a table cannot hold it
             text = f"{text}\n{following}"
         found.append(Passage(line, text, tuple(links), section))
     return found
+
+
+def _rows_with_links(line: int, text: str, section: str) -> list[Passage]:
+    """Each row of a table as a passage of its own, under the table's head, where every row names its source."""
+    head, rows = text.split("\n")[:2], text.split("\n")[2:]
+    if not text.startswith("|") or not rows or not all(LINK.search(row) for row in rows):
+        return []
+    return [
+        Passage(line + place, "\n".join([*head, row]), tuple(LINK.findall(row)), section) for place, row in enumerate(rows)
+    ]
 
 
 def _without_generated(markdown: str) -> str:

@@ -279,3 +279,12 @@ def test_a_report_of_a_benchmark_names_its_command(copy):
 def test_outside_of_a_checkout_it_says_where_to_be(tmp_path):
     with pytest.raises(ConfigError, match=r"README\.md is not there"):
         check(tmp_path)
+
+
+def test_a_row_that_names_its_source_has_that_one_alone():
+    table = "| data | seconds | file |\n|---|---|---|\n| one | 1.5 s | [a](a.json) |\n| two | 2.5 s | [b](b.json) |\n"
+    first, second = passages("# Page\n\n" + table)
+    assert (first.links, second.links) == (("a.json",), ("b.json",))
+    assert [(one.value, one.line) for one in (*figures_in(first), *figures_in(second))] == [(1.5, 5), (2.5, 6)]
+    (whole,) = passages(table.replace(" [b](b.json) ", " "))
+    assert whole.links == ("a.json",)
