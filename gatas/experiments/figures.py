@@ -100,9 +100,7 @@ def _rows_with_links(line: int, text: str, section: str) -> list[Passage]:
     head, rows = text.split("\n")[:2], text.split("\n")[2:]
     if not text.startswith("|") or not rows or not all(LINK.search(row) for row in rows):
         return []
-    return [
-        Passage(line + place, "\n".join([*head, row]), tuple(LINK.findall(row)), section) for place, row in enumerate(rows)
-    ]
+    return [Passage(line + place, "\n".join([*head, row]), tuple(LINK.findall(row)), section) for place, row in enumerate(rows)]
 
 
 def _without_generated(markdown: str) -> str:
