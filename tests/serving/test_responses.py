@@ -247,6 +247,7 @@ def test_a_link_is_explained_by_what_its_log_odds_add_up_from(parts):
     assert found == {"model": predictor.fingerprint, "classes": ["likes", "knows"], **own.to_dict(1)}
     assert len(found["paths"]) == 1 < found["num_paths"] and (found["neighbourhood"] is None) == ("neighbourhood" not in parts)
     assert node["target"] == 0 and node["answer"] is None
+    assert (node["note"] is None) == bool(node["rows"]) == ("neighbourhood" in parts)
 
 
 def test_a_node_that_no_such_link_has_at_that_end_is_refused():

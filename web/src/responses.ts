@@ -121,6 +121,7 @@ export interface NodeExplanation {
   target: Id;
   answer: Answer | null;
   label_spreading: { without: number; effect: number } | null;
+  note: string | null;
   mode: string;
   num_rows: number;
   num_candidates: number;
