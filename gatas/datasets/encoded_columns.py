@@ -57,6 +57,7 @@ class Number(Column):
 
     kind: Literal["number"] = "number"
     log: bool = False
+    boolean: bool = False  # true and false in the table, 1 and 0 here
     mean: float
     shift: float
     scale: float

@@ -26,7 +26,7 @@ export interface RunResults {
   details: Record<string, Record<string, number>>;
 }
 
-export type ColumnValue = number | string | number[] | null;
+export type ColumnValue = boolean | number | string | number[] | null;
 
 /** A node as the data has it. */
 export interface NodeData {
