@@ -19,7 +19,7 @@ export interface ModelResponse {
 export interface RunResults {
   data: string;
   note: string;
-  best_epoch: number;
+  epochs_to_best: number;
   epochs: number;
   metrics: Record<string, Record<string, number>>;
   details_of: string | null;
