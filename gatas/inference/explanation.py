@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints
 from gatas.inference.prediction import SHOWN, cut_short, html_table
 from gatas.sampling.sampler import Mode
@@ -101,7 +102,9 @@ class Explanation:
             f"{cut_short(repr(self.neighbour[k]))} ({cut_short(self.path[k])}) {self.attention[k]:.1%}"
             for k in range(min(3, len(self)))
         )
-        return f"Explanation({cut_short(repr(self.target))}{link}:{answer}; {len(self):,} rows, most attended to: {rows})"
+        return (
+            f"Explanation({cut_short(repr(self.target))}{link}:{answer}; {counted(len(self), 'row')}, most attended to: {rows})"
+        )
 
     def _repr_html_(self) -> str:
         if self.note is not None:

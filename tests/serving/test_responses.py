@@ -153,7 +153,7 @@ def test_new_nodes_may_bring_values_by_column(shop_client, shop_folder):
     [
         ({"ids": ["z"], "values": [{**ZOE, "town": "lima"}]}, "wrong_features", "'lima' was in no node of training"),
         ({"ids": ["z"], "values": [{**ZOE, "height": 3}]}, "wrong_features", "trained on 'kind', 'age', 'town', 'colour'"),
-        ({"ids": ["z"], "values": [{**ZOE, "age": None}]}, "wrong_features", "1 of 1 nodes of type 'customer' have no value"),
+        ({"ids": ["z"], "values": [{**ZOE, "age": None}]}, "wrong_features", "1 of 1 node of type 'customer' has no value"),
         ({"ids": ["z"], "values": [{**ZOE, "age": [1]}]}, "wrong_features", "column 'age' holds list"),
         ({"ids": ["z"], "values": [{**ZOE, "town": [1]}]}, "wrong_features", "column 'town' holds list"),
         ({"ids": ["z"], "values": [{**ZOE, "kind": [1]}]}, "wrong_features", "expected"),
