@@ -16,6 +16,7 @@ from gatas.files import RunningChecksum
 from gatas.nn import Encoder
 from gatas.nn.ablations import ABLATIONS
 from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
+from gatas.ops.attend_neighbours import Storage
 from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood, NeighbourSampler
 from gatas.sampling.sampler import Mode
@@ -210,8 +211,9 @@ class Model(Learnable):
         left_out = "relation_embeddings" in name or ("depth_logits" in name and not self.config.l2_on_depth)
         return 0.0 if left_out else 1.0
 
-    def prepare(self, precision: str, *, sparse: bool = False) -> None:
+    def prepare(self, precision: str, storage: Storage = "auto", *, sparse: bool = False) -> None:
         self.encoder.neighbours.precision = "ieee" if precision == "float32" else "tf32"
+        self.encoder.neighbours.storage = storage
         if self.encoder.inputs.embeddings is not None:
             self.encoder.inputs.embeddings.sparse = sparse
 
