@@ -79,7 +79,7 @@ class Model(Learnable):
         self.transitions = transitions or self._transitions(dataset, steps)
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
-        if isinstance(self.transitions, ReadAhead):
+        if isinstance(self.transitions, ReadAhead | OnDemand):
             self.captures = False  # the host makes rows, or reads how many a GPU has made
         self.register_buffer("features", _features(dataset), persistent=False)
         self.register_buffer("labels", known_labels(dataset) if self.config.label_inputs else None, persistent=False)
