@@ -53,9 +53,9 @@ def problem(batch: int, sample: int, heads: int, size: int, pairs: int, device: 
     }
 
 
-def from_neighbours(batch: int, sample: int, heads: int, size: int, pairs: int, device: str) -> dict[str, Any]:
+def from_neighbours(batch: int, sample: int, heads: int, size: int, pairs: int, device: str, seed: int = 1) -> dict[str, Any]:
     """The same from n: keys and values are part of the work."""
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(seed)
 
     def small(*shape: int) -> torch.Tensor:
         weight: torch.Tensor = torch.randn(*shape, generator=generator) / size**0.5

@@ -65,9 +65,7 @@ def make_model(name: str, dataset: Dataset, device: torch.device) -> Learnable:
         table = Transitions.build(dataset.graph, steps, max_candidates=keep)
         stored_table(table, device)
         return NodeClassifier(dataset, transitions=table, **settings)
-    model = NodeClassifier(dataset, transitions=OnDemand(dataset.graph, steps, max_candidates=keep), **settings)
-    model.captures = False  # rows come from the host
-    return model
+    return NodeClassifier(dataset, transitions=OnDemand(dataset.graph, steps, max_candidates=keep), **settings)
 
 
 def measure(name: str, num_edges: int, device: torch.device, passes: int = PASSES) -> Cell:

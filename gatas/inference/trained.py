@@ -22,6 +22,7 @@ from gatas.inference.prediction import NumberPrediction, Prediction
 from gatas.nn.sparse_rows import is_sparse
 from gatas.progress import ProgressCallback
 from gatas.sampling import NeighbourSampler
+from gatas.sampling.on_demand import rows_on
 from gatas.sampling.sampler import Mode
 from gatas.tasks import Model, NodeRegressor
 from gatas.tasks.metrics import mean_logits
@@ -197,12 +198,12 @@ class TrainedModel:
         return np.arange(self.dataset.graph.num_nodes, self.graph.num_nodes)
 
     def batches(self, nodes: Ints, batch_size: int | None = None) -> Iterator[Ints]:
-        """Give so many nodes at a time, in their order; where rows can be made ahead, those of the next are made meanwhile."""
+        """Give so many nodes at a time, in order; where the host makes rows ahead, those of the next are made meanwhile."""
         size = batch_size or batch_size_on(self.device.type)
         source = self.sampler.transitions
         parts = [nodes[start : start + size] for start in range(0, len(nodes), size)]
         for number, batch in enumerate(parts):
-            if isinstance(source, ReadAhead):
+            if isinstance(source, ReadAhead) and rows_on(source, self.device) is None:
                 for upcoming in parts[number : number + 2]:
                     source.ahead(upcoming)
             yield batch

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from gatas.nn.dropout import Dropout
 from gatas.ops.attend import attend
-from gatas.ops.attend_neighbours import WIDEST, Precision, attend_neighbours
+from gatas.ops.attend_neighbours import WIDEST, Precision, Storage, attend_neighbours
 from gatas.ops.random import NoiseSource
 from gatas.sampling import Neighbourhood
 
@@ -20,10 +20,12 @@ class NeighbourAttention(nn.Module):
     """g scores pairs, d says what they contribute; both for every head.
 
     Keys and values are made once for each pair that is given; where every slot has one of its own, a GPU makes them in tiles
-    and never writes them. Its tensor cores work at `precision` or, under autocast, in bfloat16.
+    and never writes them. Its tensor cores work at `precision` or, under autocast, in bfloat16; keys and values that it does
+    write are kept as `storage` says, and one that float16 cannot hold makes what looks at it NaN.
     """
 
     precision: Precision = "tf32"
+    storage: Storage = "auto"
 
     def __init__(
         self,
@@ -106,6 +108,7 @@ class NeighbourAttention(nn.Module):
             mask,
             keep,
             "bfloat16" if torch.is_autocast_enabled("cuda") else self.precision,
+            self.storage,
         )
 
     def _kept_weights(self, targets: Tensor, neighbourhood: Neighbourhood, noise: NoiseSource) -> Tensor:

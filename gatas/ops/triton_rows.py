@@ -32,10 +32,10 @@ def load_vector(base, width: tl.constexpr, padded: tl.constexpr):
 
 @triton.jit
 def store_rows(base, rows, live, values, width: tl.constexpr, padded: tl.constexpr):
-    """Rows of a tile; what float16 cannot hold becomes the largest that it can."""
+    """Rows of a tile; what float16 cannot hold becomes NaN, which reaches the loss: larger numbers are never passed for it."""
     column = tl.arange(0, padded)
     if base.dtype.element_ty == tl.float16:
-        values = tl.minimum(tl.maximum(values, -65504.0), 65504.0)
+        values = tl.where(tl.abs(values) <= 65504.0, values, float("nan"))
     place = base + rows[:, None] * width + column[None, :]
     tl.store(place, values.to(base.dtype.element_ty), mask=live[:, None] & (column < width)[None, :])
 

@@ -11,6 +11,7 @@ from gatas.ops.draw import draw_samples
 from gatas.ops.mixture import log_mixture
 from gatas.ops.torch_private import unwrapped
 from gatas.sampling.neighbourhood import Neighbourhood
+from gatas.sampling.on_demand import rows_on
 from gatas.sampling.table import CandidateTable, make_table, stored_table, uniform_table
 from gatas.transitions import Transitions, TransitionSource
 from gatas.transitions.table import checked_targets
@@ -26,9 +27,9 @@ class NeighbourSampler(nn.Module):
     The draw number advances by one with each call, unless it is given.
 
     On a GPU all of it stays there: a stored table is copied at the first call, the counter is the device's, and a captured
-    CUDA graph draws anew at every replay. The host is waited for with targets that are not on the device, with `OnDemand`,
-    which makes rows on the CPU, and by `all`, which needs the length of the longest row. Under torch.func.vmap every model
-    draws what it draws alone, for the same q.
+    CUDA graph draws anew at every replay. `OnDemand` makes rows there too, from edges that are copied at the first call; the
+    host then reads some sizes for each batch, as it does for `all`, which needs the length of the longest row. Under
+    torch.func.vmap every model draws what it draws alone, for the same q.
 
     Args:
         transitions: Where candidates come from: a `Transitions` table, or `OnDemand`, which makes rows for each batch.
@@ -129,11 +130,13 @@ class NeighbourSampler(nn.Module):
         return numbers
 
     def _table(self, targets: Tensor) -> CandidateTable:
-        """The stored table, or rows made for these targets: of one on the CPU that is in pieces, and on demand."""
+        """The stored table, or rows made for these targets: on demand, and on a CPU of a table that is in pieces."""
         source, device = self.transitions, targets.device
         made = uniform_table if self.uniform_steps else lambda table: table
         if isinstance(source, Transitions) and (len(source.shards) == 1 or device.type != "cpu"):
             return made(stored_table(source, device))
+        if (maker := rows_on(source, device)) is not None:
+            return made(maker.table(unwrapped(targets)))
         wanted = np.unique(unwrapped(targets.cpu()).numpy())
         return made(make_table((source.rows(wanted),), wanted, device))
 

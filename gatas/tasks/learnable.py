@@ -6,6 +6,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from gatas.ops.attend_neighbours import Storage
+
 
 class Learnable(nn.Module):
     """A model that the training loop can train. Its `forward` takes what its task puts into a batch.
@@ -40,8 +42,10 @@ class Learnable(nn.Module):
         """Return what a step adds to the loss of what `forward` has just returned, if anything."""
         return None
 
-    def prepare(self, precision: str, *, sparse: bool = False) -> None:
-        """Get ready for products in `precision`, and for `sparse` gradients of `num_embeddings`, where there are any."""
+    def prepare(self, precision: str, storage: Storage = "auto", *, sparse: bool = False) -> None:
+        """Get ready for products in `precision`, for keys and values kept in `storage`, and for `sparse` gradients of
+        `num_embeddings`, where there are any.
+        """
 
     @property
     def num_embeddings(self) -> int:

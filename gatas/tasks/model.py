@@ -16,8 +16,10 @@ from gatas.files import RunningChecksum
 from gatas.nn import Encoder
 from gatas.nn.ablations import ABLATIONS
 from gatas.nn.sparse_rows import is_sparse, select_rows, sparse_tensor
+from gatas.ops.attend_neighbours import Storage
 from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood, NeighbourSampler
+from gatas.sampling.on_demand import rows_on
 from gatas.sampling.sampler import Mode
 from gatas.tasks.embedding_start import start_from_structure
 from gatas.tasks.label_spreading import check_spreads, spread_labels
@@ -77,8 +79,8 @@ class Model(Learnable):
         self.transitions = transitions or self._transitions(dataset, steps)
         if self.transitions.setting.num_steps != steps:
             raise ConfigError(f"transitions of {self.transitions.setting.num_steps} steps were given; the model takes {steps}.")
-        if isinstance(self.transitions, ReadAhead):
-            self.captures = False  # rows are made on the host
+        if isinstance(self.transitions, ReadAhead | OnDemand):
+            self.captures = False  # the host makes rows, or reads how many a GPU has made
         self.register_buffer("features", _features(dataset), persistent=False)
         self.register_buffer("labels", known_labels(dataset) if self.config.label_inputs else None, persistent=False)
         self.register_buffer("spread", spread_labels(dataset) if self.config.label_spreading else None, persistent=False)
@@ -156,7 +158,8 @@ class Model(Learnable):
                 select_rows(self.features, some) if is_sparse(self.features) else self.features.index_select(0, some)
 
     def look_ahead(self, batch: Mapping[str, Tensor]) -> None:
-        if isinstance(self.transitions, ReadAhead):
+        device = self.sampler.depth_logits.device
+        if isinstance(self.transitions, ReadAhead) and rows_on(self.transitions, device) is None:
             self.transitions.ahead(batch["target"].cpu())
 
     def _make_head(self) -> nn.Module:
@@ -210,8 +213,9 @@ class Model(Learnable):
         left_out = "relation_embeddings" in name or ("depth_logits" in name and not self.config.l2_on_depth)
         return 0.0 if left_out else 1.0
 
-    def prepare(self, precision: str, *, sparse: bool = False) -> None:
+    def prepare(self, precision: str, storage: Storage = "auto", *, sparse: bool = False) -> None:
         self.encoder.neighbours.precision = "ieee" if precision == "float32" else "tf32"
+        self.encoder.neighbours.storage = storage
         if self.encoder.inputs.embeddings is not None:
             self.encoder.inputs.embeddings.sparse = sparse
 

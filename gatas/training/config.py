@@ -123,6 +123,11 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid"):
         "auto", description="which nodes' embeddings a step changes: all, or those it saw; auto: all of up to a million"
     )
     precision: Literal["float32", "tf32", "bfloat16"] = Field("tf32", description="of products on a GPU")
+    storage: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto",
+        description="of keys and values on a GPU; auto: float16 where precision is tf32, else as precision; what float16 "
+        "cannot hold is an error",
+    )
     checkpoint_seconds: float = Field(60.0, ge=0, description="how often a run with a folder saves where it is")
     keep_checkpoints: int = Field(2, ge=1, description="how many of these are kept")
 

@@ -16,6 +16,7 @@ from gatas.training.learner import Learner
 from gatas.training.loop import chosen_device
 from gatas.training.products import quick_products
 from gatas.training.settings import TrainingSettings
+from gatas.training.storage import check_range
 from gatas.training.task_making import make_task
 
 
@@ -29,7 +30,8 @@ def evaluate(
         dataset: The data it was made for; where it was read with `validation_edges`, these are edges of the graph in the test.
         split: `"train"`, `"valid"` or `"test"`.
         device: `"cpu"`, `"cuda"`, or `"auto"` for what there is.
-        settings: Those of `TrainingConfig` that evaluations know: `evaluation_mode`, `evaluation_draws`, `precision`.
+        settings: Those of `TrainingConfig` that evaluations know: `evaluation_mode`, `evaluation_draws`, `precision` and
+            `storage`.
     """
     if split not in dataset.splits:
         raise TrainingError(f"{dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}.")
@@ -39,6 +41,7 @@ def evaluate(
     graph = final_graph(dataset, dataset.origin, split)
     with quick_products(learner.device, config.precision), measured_on(graph, model) as said:
         (logits,) = learner.predict(split)
+    check_range(logits, learner.device, config)
     measured: dict[str, Any] = {**task.measure(logits, split), **said}
     if isinstance(task, NodeTask):
         measured |= task.details(logits, split, getattr(model, "temperature", 1.0)).metrics

@@ -90,7 +90,7 @@ class Learner:
     ) -> "Learner":
         """Make a learner of models as they are. The weights of a single one are learned in place."""
         states, sparse = [model.state_dict(keep_vars=True) for model in models], changes_seen_only(models, config)
-        models[0].to(device).prepare(config.precision, sparse=sparse)
+        models[0].to(device).prepare(config.precision, config.storage, sparse=sparse)
         if len(models) == 1:
             state = models[0].state_dict(keep_vars=True)
             return cls(models[0], state, task.to(device), config, device, group=group, sparse=sparse)

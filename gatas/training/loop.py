@@ -31,6 +31,7 @@ from gatas.training.products import quick_products
 from gatas.training.progress import Entry, Report, Reporter, reporting
 from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
+from gatas.training.storage import ADVICE, check_range, is_narrow
 from gatas.training.task_making import choices_of, make_task
 
 JUMP = 3.0
@@ -274,6 +275,7 @@ class Session:
         if not self.validates:
             return {}
         logits = self.program.predict_valid()
+        self.check_logits(logits)
         ranked = {"ranks": self.program.ranks["valid"]} if self.program.ranks.get("valid") else {}
         measured = self.task.monitor(logits, "valid", **ranked)
         columns = self.group.broadcast({f"valid_{name}": values.tolist() for name, values in measured.items()})
@@ -312,12 +314,17 @@ class Session:
             self.learner.restore_best()
         loss, number = losses[batch, model].item(), position.batch + batch
         what = "weights became infinite" if math.isfinite(loss) else f"the loss became {loss}"
+        advice = f" {ADVICE}" if is_narrow(self.learner.device, self.config) else ""
         rows = batches.columns["target"][number].reshape(len(self.rows), -1)[model, :5].tolist()
         raise TrainingError(
             f"{what} in epoch {position.epoch + 1}, batch {number + 1} (targets {rows}…), seed {self.seeds[self.rows[model]]}. "
             f"The model has its {'best' if self.validates else 'last good'} weights{checkpoints.kept()}. Try a smaller "
-            "learning_rate."
+            f"learning_rate.{advice}"
         )
+
+    def check_logits(self, logits: torch.Tensor) -> None:
+        """Refuse to measure what is not a number because keys or values were too large."""
+        check_range(logits, self.learner.device, self.config)
 
     def measure(self, final_graph: Graph | None = None) -> list[dict[str, Any]]:
         """Measure every model on every split; test data is looked at here, once, from the `final_graph` if there is one."""
@@ -345,6 +352,7 @@ class Session:
         """Return the metrics of every model on a split; those from a `graph` with validation links say so."""
         with measured_on(graph, self.learner.model) as said:
             logits = self.learner.predict_valid() if split == "valid" else self.learner.predict(split)
+        self.check_logits(logits)
         ranks = self.learner.ranks.get(split, [None] * len(logits))
         found = []
         for of_pairs, of_links in zip(logits, ranks, strict=True):

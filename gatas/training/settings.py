@@ -37,5 +37,6 @@ class TrainingSettings(TypedDict, total=False):
     evaluation_draws: int
     embedding_updates: Literal["auto", "all", "seen"]
     precision: Literal["float32", "tf32", "bfloat16"]
+    storage: Literal["auto", "float32", "bfloat16", "float16"]
     checkpoint_seconds: float
     keep_checkpoints: int

@@ -20,6 +20,7 @@ from gatas.training.products import quick_products
 from gatas.training.progress import Entry, Report, Reporter
 from gatas.training.rates import Rates
 from gatas.training.run import TrainedRun
+from gatas.training.storage import is_narrow
 from gatas.training.task_making import make_task
 
 
@@ -81,6 +82,13 @@ class TolerantSession(Session):
             if self.stopping.last_epoch[row] < 0:
                 self.stopping.stop(row, position.epoch)
                 self.diverged.add(row)
+
+    def check_logits(self, logits: torch.Tensor) -> None:
+        """Let the others go on; a model whose keys or values were too large counts as one that went astray."""
+        if is_narrow(self.learner.device, self.config):
+            rows = self.rows if len(logits) == len(self.rows) else range(len(logits))
+            wrong = logits.isnan().flatten(1).any(1).tolist()
+            self.diverged |= {row for row, astray in zip(rows, wrong, strict=True) if astray}
 
     def warn_of_jump(self, entry: Entry) -> None:
         """Say nothing: what a large learning rate does is what is tried."""

@@ -17,6 +17,8 @@ KEPT = 2
 class ReadAhead:
     """A source of rows that can be announced ahead of time. Announced or not, the rows are the same.
 
+    A GPU that makes rows itself needs no announcement, and makes them from what `source` is.
+
     `touch` is given the nodes of rows that were made ahead, to have what is known of these read too.
     """
 

@@ -97,7 +97,9 @@ class HiddenFolds:
         """Find the edges of all links. Finished tables take `kept_bytes`, or a quarter of the available memory, at most."""
         check_settings(walks, num_threads)
         if on_demand and device is not None:
-            raise TransitionError(f"rows on demand are not made on a device, but {device!r} was given. Leave one out.")
+            raise TransitionError(
+                f"rows on demand are made where they are drawn from, but device {device!r} was given. Leave one out."
+            )
         self.graph, self.walks = graph, walks
         self.on_demand, self.device, self.num_threads = on_demand, device, num_threads
         self._edges = _edges_of_links(graph, edge_types, source, kind, target, reverse)

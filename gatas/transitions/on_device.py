@@ -1,5 +1,7 @@
-"""Transition rows computed with torch, for a graph on a GPU: expand, mask, sort, add up; on a CPU for testing."""
+"""`DeviceBuilder`: transition rows computed with torch, for a graph on a GPU, or on a CPU for testing."""
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,181 +16,156 @@ from gatas.graph.inputs import Ints
 from gatas.progress import ProgressCallback
 from gatas.transitions.build import Rows, Walks, inverse_degree
 from gatas.transitions.cost import NO_LIMIT, caps_by_step, estimate_cost, path_dtype, refuse_if_too_large
+from gatas.transitions.paths import num_paths
+from gatas.transitions.walk_states import (
+    DeviceEdges,
+    States,
+    counts_by_row,
+    likeliest,
+    next_states,
+    normalised,
+    reached_keys,
+    walked_on,
+)
 
-WALKS_PER_BLOCK = {"cuda": 1 << 26, "cpu": 1 << 22}
-BLOCK_VISITED = 1 << 30
-"""Bytes for the (target, node) table of a block that says what was reached before."""
+MOST_WALKS = {"cuda": 1 << 26, "cpu": 1 << 22}
+"""Walks that are looked at together in a build, some 100 bytes each; a single target's come in pieces where they are more."""
 
 TINY = float(np.finfo(np.float32).tiny)
 
 
-@dataclass(frozen=True)
-class Edges:
-    """The graph's edges on the device; `share` is what part of a node's mass an edge carries."""
+@dataclass(frozen=True, eq=False)
+class DeviceRows:
+    """What `Rows` holds, as tensors on a device."""
 
-    num_nodes: int
-    num_relations: int
-    max_degree: int
-    counts: bool  # or probabilities
-    revisits: bool
+    num_steps: int
     indptr: Tensor
-    neighbour: Tensor
-    edge_type: Tensor
-    share: Tensor  # float64
-
-
-@dataclass(frozen=True)
-class States:
-    """(row, path, node) reached at one step, ascending, each once."""
-
-    row: Tensor
-    path: Tensor
     node: Tensor
-    mass: Tensor  # float64
+    path: Tensor
+    probability: Tensor
+    dropped_mass: Tensor
+
+    def on_host(self) -> Rows:
+        """Copy the rows to the host."""
+        columns = (self.indptr, self.node, self.path, self.probability, self.dropped_mass)
+        return Rows(self.num_steps, *(column.cpu().numpy() for column in columns))
+
+
+class DeviceBuilder:
+    """A graph's edges on a device, to build the rows of any targets there: 6 bytes an edge (10 with weights), 16 a node.
+
+    Args:
+        graph: The graph.
+        walks: Which walks make a row, and how much is kept of it.
+        device: Where rows are built.
+        scale: What part of a node's mass an edge of weight 1 carries: of each node.
+        most: Walks that are looked at together.
+    """
+
+    def __init__(self, graph: Graph, walks: Walks, device: torch.device, scale: NDArray[np.float64], most: int) -> None:
+        self.walks, self.device, self.most = walks, device, most
+        self.edges = DeviceEdges(
+            num_nodes=graph.num_nodes,
+            num_relations=graph.num_relations,
+            num_paths=num_paths(graph.num_relations, walks.num_steps),
+            indptr=_placed(graph.indptr, device),
+            neighbour=_placed(graph.neighbour, device),
+            edge_type=_placed(graph.edge_type, device),
+            scale=_placed(scale, device),
+            weight=None if graph.weight is None else _placed(graph.weight, device),
+            max_degree=walks.max_degree or NO_LIMIT,
+            counts=walks.kind == "count",
+            revisits=walks.revisits,
+        )
+        self.caps = caps_by_step(walks.max_candidates, walks.num_steps).tolist()
+        self.path_type = torch.from_numpy(np.empty(0, path_dtype(graph.num_relations, walks.num_steps))).dtype
+
+    def rows(self, targets: Tensor, num_walks: NDArray[np.floating[Any]]) -> DeviceRows:
+        """Build the rows of targets on the device, as `Builder.rows` does, to the precision of float32.
+
+        `num_walks` bounds those of each target: so many targets are walked from at once as memory is meant to hold.
+        """
+        try:
+            blocks = [self._block(targets[first:last]) for first, last in self.blocks(num_walks)]
+        except torch.OutOfMemoryError as error:
+            raise TransitionError(
+                f"the rows of {len(targets)} targets do not fit on {self.device}. Set max_degree, so that walks do not go on "
+                "through hubs, or max_candidates, or take smaller batches."
+            ) from error
+        return self.joined(blocks or [self._block(targets)])
+
+    def blocks(self, num_walks: NDArray[np.floating[Any]]) -> Iterator[tuple[int, int]]:
+        """Give ranges of targets of about so many walks together as are looked at, or of a single target."""
+        total, first = np.cumsum(num_walks, dtype=np.float64), 0
+        while first < len(total):
+            before = total[first - 1] if first else 0.0
+            last = max(int(np.searchsorted(total, before + self.most, side="right")), first + 1)
+            yield first, last
+            first = last
+
+    def joined(self, blocks: list[DeviceRows]) -> DeviceRows:
+        """Put rows after one another."""
+        counts = torch.cat([block.indptr.diff() for block in blocks])
+        names = ("node", "path", "probability", "dropped_mass")
+        columns = (torch.cat([getattr(block, name) for block in blocks]) for name in names)
+        return DeviceRows(self.walks.num_steps, _indptr(counts), *columns)
+
+    def _block(self, targets: Tensor) -> DeviceRows:
+        count = len(targets)
+        levels, dropped = self._levels(targets)
+        counts = torch.stack([counts_by_row(level, count) for level in levels], dim=1)
+        order = torch.sort(torch.cat([level.row for level in levels]), stable=True).indices
+        node, path, mass = (torch.cat([getattr(level, name) for level in levels])[order] for name in ("node", "path", "mass"))
+        columns = (node.int(), path.to(self.path_type), mass.float().clamp_min(TINY), dropped.float())
+        return DeviceRows(self.walks.num_steps, _indptr(counts.flatten()), *columns)
+
+    def _levels(self, targets: Tensor) -> tuple[list[States], Tensor]:
+        """Walk step by step; return what is kept of each, and (rows, C + 1) the mass of what is not."""
+        edges, count = self.edges, len(targets)
+        rows = torch.arange(count, device=targets.device)
+        states = States(rows, torch.full_like(rows, -1), targets, torch.ones_like(rows, dtype=torch.float64))
+        levels, before, visited = [States(rows, torch.zeros_like(rows), targets, states.mass)], states, rows[:0]
+        nothing = torch.zeros_like(states.mass)
+        dropped = [nothing]
+        for step, keep in enumerate(self.caps[1:], 1):
+            visited = reached_keys(edges, visited, before if edges.revisits else states)
+            before, stopped = states, nothing
+            if step > 1 and edges.max_degree < NO_LIMIT:
+                states, stopped = walked_on(edges, states, count)
+            states, share = normalised(next_states(edges, states, visited, count, self.most), stopped)
+            kept, lost = (states, nothing) if keep == NO_LIMIT else likeliest(states, keep, count)
+            levels.append(kept)
+            dropped.append(share + lost)
+        return levels, torch.stack(dropped, dim=1)
 
 
 def build_rows(graph: Graph, walks: Walks, targets: Ints, device: str, report: ProgressCallback) -> Rows:
-    """Rows as `Builder.rows` makes them, to float32 precision; block by block, so that memory on the device is bounded."""
+    """Build rows on a device and copy them to the host, block by block."""
     try:
         where = torch.device(device)
         torch.zeros(1, device=where).cpu()
-        edges = _to_device(graph, walks, where)
+        scale = inverse_degree(graph, 0, graph.num_nodes) if walks.kind == "walk" else np.ones(graph.num_nodes)
+        builder = DeviceBuilder(graph, walks, where, scale, MOST_WALKS.get(where.type, 1 << 22))
     except (RuntimeError, AssertionError) as error:
         raise TransitionError(f"the device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
-    num_steps = walks.num_steps
-    cost = estimate_cost(graph, num_steps, targets, walks.max_candidates, walks.max_degree)
+    cost = estimate_cost(graph, walks.num_steps, targets, walks.max_candidates, walks.max_degree)
     refuse_if_too_large(cost.num_entries, cost.num_bytes, "up to")
-    wanted = torch.from_numpy(targets).to(where)
-    paths = torch.from_numpy(np.empty(0, path_dtype(graph.num_relations, num_steps))).dtype
-    caps = caps_by_step(walks.max_candidates, num_steps)
-    parts = []
-    for first, last in _blocks(cost.walks, graph.num_nodes, where.type):
-        parts.append(_block_rows(edges, wanted[first:last], num_steps, caps, paths))
-        report(last / len(targets))
-    counts, node, path, probability, dropped = (
-        (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else _nothing(num_steps)
-    )
-    return Rows(num_steps, np.concatenate([[0], np.cumsum(counts)]), node, path, probability, dropped)
+    wanted, parts = torch.from_numpy(targets), []
+    for first, last in builder.blocks(cost.walks) if len(targets) else [(0, 0)]:
+        parts.append(builder.rows(wanted[first:last].to(where), cost.walks[first:last]).on_host())
+        report(last / max(len(targets), 1))
+    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+    names = ("node", "path", "probability", "dropped_mass")
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    return Rows(walks.num_steps, np.concatenate([[0], np.cumsum(sizes)]), *columns)
 
 
-def _to_device(graph: Graph, walks: Walks, device: torch.device) -> Edges:
-    scale = inverse_degree(graph, 0, graph.num_nodes) if walks.kind == "walk" else np.ones(graph.num_nodes)
-    share = scale[graph.source] * (1.0 if graph.weight is None else graph.weight.astype(np.float64))
-    arrays = (graph.indptr, graph.neighbour.astype(np.int64), graph.edge_type.astype(np.int64), share)
-    tensors = [torch.from_numpy(array.copy()).to(device) for array in arrays]
-    most = walks.max_degree or NO_LIMIT
-    return Edges(graph.num_nodes, graph.num_relations, most, walks.kind == "count", walks.revisits, *tensors)
+def _indptr(counts: Tensor) -> Tensor:
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
-def _blocks(walks: NDArray[np.float64], num_nodes: int, kind: str) -> list[tuple[int, int]]:
-    """Ranges of targets within the limits on walks and on the table of visited nodes."""
-    most_rows = max(1, BLOCK_VISITED // num_nodes)
-    total = np.cumsum(walks)
-    blocks, first = [], 0
-    while first < len(walks):
-        before = total[first - 1] if first else 0.0
-        last = int(np.searchsorted(total, before + WALKS_PER_BLOCK.get(kind, 1 << 22), side="right"))
-        last = min(max(last, first + 1), first + most_rows, len(walks))
-        blocks.append((first, last))
-        first = last
-    return blocks
-
-
-def _block_rows(edges: Edges, targets: Tensor, num_steps: int, caps: Ints, paths: torch.dtype) -> tuple[NDArray[Any], ...]:
-    """Counts by (row, step), nodes, paths, probabilities and dropped mass of one block, as numpy arrays."""
-    rows = torch.arange(len(targets), device=targets.device)
-    visited = torch.zeros(len(targets) * edges.num_nodes, dtype=torch.bool, device=targets.device)
-    states = States(rows, torch.full_like(rows, -1), targets, torch.ones_like(rows, dtype=torch.float64))
-    levels = [States(rows, torch.zeros_like(rows), targets, states.mass)]
-    dropped = torch.zeros(len(targets), num_steps + 1, dtype=torch.float64, device=targets.device)
-    before = states
-    for step in range(1, num_steps + 1):
-        reached = before if edges.revisits else states
-        visited[reached.row * edges.num_nodes + reached.node] = True
-        before = states
-        stopped = torch.zeros_like(dropped[:, step])
-        if step > 1 and edges.max_degree < NO_LIMIT:
-            states = _walked_on(edges, states, stopped)
-        states = _merged(_expanded(edges, states, visited), edges.num_nodes)
-        states, dropped[:, step] = _normalised(states, stopped)
-        kept = states
-        if caps[step] < NO_LIMIT:
-            kept, lost = _likeliest(states, int(caps[step]))
-            dropped[:, step].index_add_(0, lost.row, lost.mass)
-        levels.append(kept)
-    counts = torch.stack([torch.bincount(level.row, minlength=len(targets)) for level in levels], dim=1)
-    order = torch.sort(torch.cat([level.row for level in levels]), stable=True).indices
-    node, path, mass = (torch.cat([getattr(level, name) for level in levels])[order] for name in ("node", "path", "mass"))
-    columns = (counts.flatten(), node.int(), path.to(paths), mass.float().clamp_min(TINY), dropped.float())
-    return tuple(column.cpu().numpy() for column in columns)
-
-
-def _walked_on(edges: Edges, states: States, stopped: Tensor) -> States:
-    """Those at nodes with few enough edges; what mass the others would send on is added to what is stopped of their rows."""
-    degree = edges.indptr[states.node + 1] - edges.indptr[states.node]
-    many = degree > edges.max_degree
-    sent = states.mass * degree if edges.counts else states.mass
-    stopped.index_add_(0, states.row[many], sent[many])
-    return States(states.row[~many], states.path[~many], states.node[~many], states.mass[~many])
-
-
-def _expanded(edges: Edges, states: States, visited: Tensor) -> States:
-    """Every edge out of every state, unless it leads to a visited node (eq. 2)."""
-    first = edges.indptr[states.node]
-    degree = edges.indptr[states.node + 1] - first
-    state = torch.repeat_interleave(torch.arange(len(degree), device=degree.device), degree)
-    begin = torch.cumsum(degree, 0) - degree
-    edge = torch.arange(len(state), device=degree.device) - begin[state] + first[state]
-    row, node = states.row[state], edges.neighbour[edge]
-    new = ~visited[row * edges.num_nodes + node]
-    if edges.revisits:  # self-edges, whose nodes are not among the visited yet
-        new &= node != states.node[state]
-    state, edge, row, node = state[new], edge[new], row[new], node[new]
-    path = (states.path[state] + 1) * edges.num_relations + edges.edge_type[edge] + 1
-    return States(row, path, node, states.mass[state] * edges.share[edge])
-
-
-def _merged(states: States, num_nodes: int) -> States:
-    """Equal (row, path, node) become one. Stable sorts and sums in order: the same bits every time."""
-    if not len(states.row):
-        return states
-    paths, path = torch.unique(states.path, return_inverse=True)  # few, so that one key holds row, path and node
-    key = (states.row * len(paths) + path) * num_nodes + states.node
-    key, order = torch.sort(key, stable=True)
-    key, counts = torch.unique_consecutive(key, return_counts=True)
-    mass = torch.segment_reduce(states.mass[order], "sum", lengths=counts)
-    rest = torch.div(key, num_nodes, rounding_mode="floor")
-    row = torch.div(rest, len(paths), rounding_mode="floor")
-    return States(row, paths[rest - row * len(paths)], key - rest * num_nodes, mass)
-
-
-def _normalised(states: States, stopped: Tensor) -> tuple[States, Tensor]:
-    """Ψ of §3.3: each row's masses and what was stopped of it add up to 1; the latter's shares."""
-    counts = torch.bincount(states.row, minlength=len(stopped))
-    mass = states.mass.clamp_min(1e-300)  # as in `kernels.normalise`
-    total = torch.segment_reduce(mass, "sum", lengths=counts, initial=0.0) + stopped
-    share = torch.where(stopped > 0, stopped / total, 0.0)
-    return States(states.row, states.path, states.node, mass / total[states.row]), share
-
-
-def _likeliest(states: States, keep: int) -> tuple[States, States]:
-    """The likeliest of each row, the first of equals, and the rest; both in order."""
-    order = torch.sort(states.mass.float(), descending=True, stable=True).indices
-    order = order[torch.sort(states.row[order], stable=True).indices]
-    row = states.row[order]
-    counts = torch.bincount(row)
-    rank = torch.arange(len(row), device=row.device) - (torch.cumsum(counts, 0) - counts)[row]
-    chosen = torch.zeros_like(row, dtype=torch.bool)
-    chosen[order] = rank < keep
-    columns = (states.row, states.path, states.node, states.mass)
-    return States(*(column[chosen] for column in columns)), States(*(column[~chosen] for column in columns))
-
-
-def _nothing(num_steps: int) -> tuple[NDArray[Any], ...]:
-    return (
-        np.empty(0, np.int64),
-        np.empty(0, np.int32),
-        np.empty(0, np.int16),
-        np.empty(0, np.float32),
-        np.empty((0, num_steps + 1), np.float32),
-    )
+def _placed(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device; on a CPU its own memory."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # mapped files are read-only, and nothing here writes
+        return torch.from_numpy(array).to(device)

@@ -31,7 +31,7 @@ from gatas.ops.represent import RepresentInputs
 from gatas.ops.represent import cuda as represent
 
 KINDS = {torch.float32: "fp32", torch.float16: "fp16", torch.int64: "i64", torch.int32: "i32", torch.bool: "i1"}
-KINDS |= {torch.float64: "fp64", torch.int8: "i8", torch.int16: "i16"}
+KINDS |= {torch.bfloat16: "bf16", torch.float64: "fp64", torch.int8: "i8", torch.int16: "i16"}
 OPTIONS = ("num_warps", "num_stages")
 SHARED = 163 * 1024
 """Bytes of shared memory that a block may have on an A100; an H100 has more."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gatas.ops.attend import AttendInputs
 from gatas.ops.attend import cuda as attend_cuda
 from gatas.ops.attend_neighbours import NeighbourInputs, attend_neighbours, attend_neighbours_torch
+from gatas.ops.attend_neighbours.contract import stored_type
 from gatas.ops.dropout import KeepInputs, keep_torch
 from gatas.ops.dropout import cpu as dropout_cpu
 from gatas.ops.dropout import cuda as dropout_cuda
@@ -105,6 +106,37 @@ def test_the_papers_width_is_as_exact_as_the_tensor_cores(precision, bound, pair
     tensors = neighbour_problem(3, 130, 2, 50, 50, 50, pairs)
     exact = outcome(neighbour_oracle, tensors, torch.float64)
     assert_close(outcome(attend_neighbours, tensors, torch.float32, precision=precision), exact, bound)
+
+
+@pytest.mark.parametrize(("storage", "bound"), [("float32", TF32), ("float16", TF32), ("bfloat16", HALF)])
+def test_keys_and_values_are_as_exact_as_what_they_are_stored_in(storage, bound):
+    tensors = neighbour_problem(3, 130, 2, 50, 50, 50, 90)
+    exact = outcome(neighbour_oracle, tensors, torch.float64)
+    stored = outcome(attend_neighbours, tensors, torch.float32, precision="ieee", storage=storage)
+    assert_close(stored, exact, EXACT if storage == "float32" else bound)
+    errors = [float((stored[name].double() - exact[name].nan_to_num()).norm()) for name in ("out", "value_weight")]
+    assert all(error > EXACT for error in errors) == (storage != "float32")
+
+
+@pytest.mark.parametrize("which", ["key_weight", "value_weight"])
+def test_what_is_too_large_for_float16_is_not_a_number_and_never_a_smaller_one(which):
+    tensors = neighbour_problem(6, 5, 2, 9, 9, 9, 60, holes=0.0)
+    pair = tensors["index"][0, 0]
+    tensors["neighbours"][pair] *= 1e7  # of one pair alone
+    single = {name: t.float() if t is not None and t.is_floating_point() else t for name, t in tensors.items()}
+    single["value_weight" if which == "key_weight" else "key_weight"] *= 1e-7
+    looks = (tensors["index"] == pair).any(1)
+    assert not looks.all()
+    narrow = attend_neighbours(**single, precision="tf32", storage="float16")
+    assert narrow[looks].isnan().flatten(1).any(1).all() and narrow[~looks].isfinite().all()
+    for storage in ("bfloat16", "float32"):
+        assert attend_neighbours(**single, precision="tf32", storage=storage).isfinite().all()
+
+
+def test_storage_is_as_exact_as_products_unless_it_is_given():
+    own = [stored_type(precision, "auto") for precision in ("ieee", "tf32", "bfloat16")]
+    assert own == [torch.float32, torch.float16, torch.bfloat16]
+    assert stored_type("ieee", "bfloat16") == torch.bfloat16
 
 
 def test_a_target_without_neighbours_gets_zeros_and_no_gradient():

@@ -10,7 +10,7 @@ from gatas.tasks import NodeClassifier
 from gatas.tasks.config import ModelConfig
 from gatas.tasks.walk_limits import WalkLimits, count_walks, resolved
 from gatas.training import Config
-from gatas.transitions import Transitions
+from gatas.transitions import OnDemand, Transitions
 from gatas.transitions.ahead import ReadAhead
 from gatas.transitions.cost import entry_bytes, estimate_cost
 from tests.tasks.toys import camps
@@ -102,6 +102,12 @@ def test_nodes_of_a_machine_with_next_to_no_memory_are_learned_on_demand(monkeyp
     model = runs[-1].model
     assert isinstance(model.transitions, ReadAhead) and not model.captures
     assert runs[0].model.choices[-1].startswith("transitions: made on demand for each batch, since a table")
+
+
+def test_steps_with_rows_on_demand_are_not_captured():
+    dataset = camps()
+    assert not NodeClassifier(dataset, transitions=OnDemand(dataset.graph, 2), num_steps=2).captures
+    assert NodeClassifier(dataset, transitions=Transitions.build(dataset.graph, 2), num_steps=2).captures
 
 
 def test_rows_on_demand_change_nothing(monkeypatch):

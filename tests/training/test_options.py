@@ -69,6 +69,7 @@ ELSEWHERE = {
     "monitor": "tests/training/test_fit.py",
     "patience": "tests/training/test_stopping.py",
     "precision": "tests/training/test_options.py",
+    "storage": "tests/training/test_storage.py",
     "checkpoint_seconds": "tests/training/test_checkpoint.py",
     "keep_checkpoints": "tests/training/test_checkpoint.py",
 }

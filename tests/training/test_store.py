@@ -15,6 +15,7 @@ from gatas.datasets.own import read_dataset
 from gatas.errors import ConfigError, GraphError, TransitionError
 from gatas.graph import Graph
 from gatas.inference import Predictor, fit_many, load
+from gatas.sampling import on_demand
 from gatas.tasks.learnable import Learnable
 from gatas.tasks.nodes import NodeTask
 from gatas.training import Config, load_config
@@ -84,6 +85,23 @@ def test_embeddings_read_ahead_are_the_same_and_rows_made_once(data, monkeypatch
     assert [len(wanted) for wanted in asked] == [64] * 9 + [24]  # once for three draws, and by nobody else
     model.sampler.transitions = model.transitions.source
     assert predictor.embed(range(600), batch_size=64).tobytes() == ahead.tobytes()
+
+
+def test_a_device_that_makes_rows_waits_for_none_of_the_hosts(data, monkeypatch):
+    host = trained(data)
+    expected = Predictor(host[0].model, host[0].dataset, draws=2).embed(range(600), batch_size=64)
+
+    def refuse(*_):
+        raise AssertionError("rows of the host")
+
+    monkeypatch.setattr(on_demand, "MAKES_ROWS", {"cpu"})
+    monkeypatch.setattr(OnDemand, "rows", refuse)
+    monkeypatch.setattr(ReadAhead, "ahead", refuse)
+    device = trained(data)
+    assert isinstance(device[0].model.transitions, ReadAhead)
+    assert [run.history[-1]["loss"] for run in device] == pytest.approx([run.history[-1]["loss"] for run in host], rel=1e-4)
+    found = Predictor(host[0].model, host[0].dataset, draws=2).embed(range(600), batch_size=64)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_rows_that_could_not_be_made_ahead_are_tried_again(data, monkeypatch):

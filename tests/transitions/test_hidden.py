@@ -291,7 +291,7 @@ def test_what_makes_no_sense_is_refused():
         HiddenFolds(graph, Walks(2), [0, 1], [0, 0], [1, 2], [0], [0])
     with pytest.raises(TransitionError, match="there is no fold 3; folds are 0 to 2"):
         toy_folds().table(3)
-    with pytest.raises(TransitionError, match="rows on demand are not made on a device"):
+    with pytest.raises(TransitionError, match="rows on demand are made where they are drawn from"):
         toy_folds(on_demand=True, device="cpu")
     with pytest.raises(TransitionError, match="num_folds is 0"):
         assign_folds(5, 0, 0)

@@ -12,6 +12,7 @@ from gatas.ops.attend_neighbours.contract import (
     WIDEST,
     NeighbourInputs,
     Precision,
+    Storage,
     attend_neighbours_torch,
     backward_shapes,
     own_pairs,
@@ -20,7 +21,7 @@ from gatas.ops.attend_neighbours.contract import (
 from gatas.ops.models import one_model
 from gatas.ops.operator import operator
 
-__all__ = ["TILES_WIDEST", "WIDEST", "NeighbourInputs", "Precision", "attend_neighbours", "attend_neighbours_torch"]
+__all__ = ["TILES_WIDEST", "WIDEST", "NeighbourInputs", "Precision", "Storage", "attend_neighbours", "attend_neighbours_torch"]
 
 
 def attend_neighbours(
@@ -35,6 +36,7 @@ def attend_neighbours(
     mask: Tensor,
     keep: Tensor | None = None,
     precision: Precision = "tf32",
+    storage: Storage = "auto",
 ) -> Tensor:
     """(B, K, F''). With an index, keys and values are made once for each pair; without one, in tiles on the tensor cores.
 
@@ -50,27 +52,28 @@ def attend_neighbours(
         mask: (B, S), slots in use.
         keep: (B, S, K), attention dropout: 0, or 1 / (1 - p). None: nothing is dropped.
         precision: what the tensor cores are given.
+        storage: what keys and values of pairs are stored in. A target gets NaN for one that float16 cannot hold.
     """
     if index is None and max(target_terms.shape[-1], neighbours.shape[-1], len(value_bias) // len(score)) > TILES_WIDEST:
         index = own_pairs(mask)
     single = (tensor.float() for tensor in (target_terms, neighbours, key_weight, score, value_weight, value_bias))
     given = (*single, index, log_probability.float(), mask, keep)
-    out: Tensor = _attend_neighbours(*one_model(given), precision)[0]
+    out: Tensor = _attend_neighbours(*one_model(given), precision, storage)[0]
     return out.squeeze(0)
 
 
 def _setup(ctx: Any, inputs: NeighbourInputs, output: list[Tensor]) -> None:
-    *tensors, ctx.precision = inputs
+    *tensors, ctx.precision, ctx.storage = inputs
     ctx.save_for_backward(*tensors, *output)
     ctx.set_materialize_grads(False)
 
 
 def _differentiate(ctx: Any, grads: list[Tensor | None]) -> tuple[Tensor | None, ...]:
     if grads[0] is None:
-        return (None,) * 11
+        return (None,) * 12
     inputs, results = ctx.saved_tensors[:10], ctx.saved_tensors[10:]
-    *weights, log = _attend_neighbours_backward(*inputs, ctx.precision, list(results), grads[0])
-    return (*weights, None, log, None, None, None)
+    *weights, log = _attend_neighbours_backward(*inputs, ctx.precision, ctx.storage, list(results), grads[0])
+    return (*weights, None, log, None, None, None, None)
 
 
 _attend_neighbours = operator(

@@ -12,7 +12,17 @@ from torch.nn import functional as F
 from gatas.ops.attend.contract import AttendInputs, attend_torch
 
 Precision = Literal["ieee", "tf32", "bfloat16"]
-"""What the tensor cores are given; they add up in float32. Only with "ieee" are keys and values kept in float32."""
+"""What the tensor cores are given; they add up in float32."""
+
+Storage = Literal["auto", "float32", "bfloat16", "float16"]
+"""What keys and values of pairs are stored in. "auto": what is as exact as products are, STORED_AS.
+
+float16 holds ten bits of a number, as TF32 does, up to 65,504; what is beyond is stored as NaN. bfloat16 holds seven, with the
+range of float32.
+"""
+
+STORED_AS = {"ieee": "float32", "float32": "float32", "tf32": "float16", "bfloat16": "bfloat16"}
+"""What "auto" is, by the precision of products, under torch's name for it too."""
 
 TILES_WIDEST = 64
 """J, F' and F'' up to which tiles of slots fit in a GPU's shared memory; wider ones are written once per pair."""
@@ -35,10 +45,11 @@ class NeighbourInputs(NamedTuple):
     mask: Tensor  # (B, S)                   slots in use
     keep: Tensor | None = None  # (B, S, K)  attention dropout: 0, or 1 / (1 - p)
     precision: str = "tf32"  # a Precision
+    storage: str = "auto"  # a Storage
 
 
 def attend_neighbours_torch(given: NeighbourInputs) -> Tensor:
-    """(B, K, F''): `attend` with keys and values made for all pairs; `precision` plays no part."""
+    """(B, K, F''): `attend` with keys and values made for all pairs; `precision` and `storage` play no part."""
     keys = F.linear(given.neighbours, given.key_weight).view(-1, *given.score.shape)  # (U, K, F')
     values = F.elu(F.linear(given.neighbours, given.value_weight, given.value_bias))  # (U, K·F'')
     index = own_pairs(given.mask) if given.index is None else given.index
@@ -52,6 +63,12 @@ def own_pairs(mask: Tensor) -> Tensor:
     return torch.arange(mask.numel(), device=mask.device).view_as(mask)
 
 
+def stored_type(precision: str, storage: str) -> torch.dtype:
+    """The type that keys and values are stored in."""
+    kind: torch.dtype = getattr(torch, STORED_AS[precision] if storage == "auto" else storage)
+    return kind
+
+
 def stored_width(width: int) -> int:
     """A head's keys or values are padded to whole 16 bytes."""
     return -(-width // 8) * 8
@@ -61,7 +78,7 @@ def shapes(given: NeighbourInputs) -> list[Tensor]:
     """The result, and what backward needs: the softmax's denominators; with an index also keys, values, and slots by pair."""
     models, batch, num_heads, hidden = given.target_terms.shape
     head_size, pairs = given.value_weight.shape[1] // num_heads, given.neighbours.shape[1]
-    new, kind = given.target_terms.new_empty, torch.float32 if given.precision == "ieee" else torch.float16
+    new, kind = given.target_terms.new_empty, stored_type(given.precision, given.storage)
     results = [new(models, batch, num_heads, head_size), new(models, batch, num_heads)]
     if given.index is None:
         return results

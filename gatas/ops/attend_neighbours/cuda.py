@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from gatas.ops.attend.contract import AttendInputs
 from gatas.ops.attend.cuda import launch_pairs, launch_pairs_backward, slots_by_pair
-from gatas.ops.attend_neighbours.contract import NeighbourInputs, stored_width
+from gatas.ops.attend_neighbours.contract import NeighbourInputs, stored_type, stored_width
 from gatas.ops.launch import PROGRAMS, launch, padded, parts_of
 from gatas.ops.triton_rows import (
     elu,
@@ -64,7 +64,7 @@ def with_pairs(given: NeighbourInputs, keys: Tensor, values: Tensor) -> AttendIn
 
 def launch_tiles(given: NeighbourInputs) -> tuple[Tensor, Tensor]:
     """(M, B, K, H) and the logarithm of each softmax's denominator, (M, B, K)."""
-    *weights, _, log_probability, mask, keep, precision = given
+    *weights, _, log_probability, mask, keep, precision, _ = given
     models, batch, num_heads, _ = given.target_terms.shape
     out = given.target_terms.new_empty(models, batch, num_heads, given.value_bias.shape[1] // num_heads)
     normaliser = given.target_terms.new_empty(models, batch, num_heads)
@@ -77,7 +77,7 @@ def launch_tiles(given: NeighbourInputs) -> tuple[Tensor, Tensor]:
 
 def launch_tiles_backward(given: NeighbourInputs, out: Tensor, normaliser: Tensor, grad_out: Tensor) -> list[Tensor]:
     """Gradients of terms, n, weights as they come in the kernel, and ln P."""
-    target_terms, neighbours, *weights, _, log_probability, mask, keep, precision = given
+    target_terms, neighbours, *weights, _, log_probability, mask, keep, precision, _ = given
     models, batch, num_heads, _ = target_terms.shape
     share, parts = parts_of(batch, PROGRAMS // (models * num_heads))
     apart = torch.are_deterministic_algorithms_enabled()  # heads add to the same n, in any order unless each has its own
@@ -108,14 +108,14 @@ def tile_settings(keep: Tensor | None, precision: str) -> dict[str, Any]:
 
 
 def launch_project(given: NeighbourInputs, indptr: Tensor) -> tuple[Tensor, Tensor]:
-    """Keys (M, U, K, FS) and values (M, U, K, HS) of pairs that slots hold, in float16 if products are no more exact.
+    """Keys (M, U, K, FS) and values (M, U, K, HS) of pairs that slots hold, in the type they are stored in.
 
     `indptr` is where each pair's slots begin. FS and HS are padded to multiples of eight, so that loads are 16 bytes wide.
     """
     (models, pairs, _), num_heads = given.neighbours.shape, given.score.shape[1]
     sizes = weight_sizes(given)
     sizes |= {"FS": stored_width(sizes["F"]), "HS": stored_width(sizes["H"])}
-    kind = torch.float32 if given.precision == "ieee" else torch.float16
+    kind = stored_type(given.precision, given.storage)
     keys, values = (given.neighbours.new_empty(models, pairs, num_heads, sizes[name], dtype=kind) for name in ("FS", "HS"))
     settings = tile_settings(None, given.precision)
     launch(
