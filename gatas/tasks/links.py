@@ -35,6 +35,8 @@ class LinkPredictor(Model):
         dataset: The data that it is made for.
         transitions: Transition probabilities, where they exist already; computed if left out.
         seed: Weights are a function of it.
+        paths: Ids of the typed paths that have weights, ascending, where these are known from an earlier training; all that
+            the transitions have if left out.
         settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (2), `sample_size` (50),
             `num_heads` (4), `head_size` and `neighbour_size` (50), `dropout` (0.3), `node_embedding_size` (50 where nodes have
             no features, else 0), `max_candidates` and `max_degree` (all), `pair_hidden_size`
@@ -53,8 +55,10 @@ class LinkPredictor(Model):
         *,
         transitions: TransitionSource | None = None,
         seed: int = 0,
+        paths: Ints | None = None,
         **settings: Unpack[ModelSettings],
     ) -> None:
+        self.given_paths = paths
         super().__init__(dataset, transitions=transitions, seed=seed, **settings)
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
         self.register_buffer("log_degree", log_degrees(dataset.graph), persistent=False)
@@ -84,7 +88,8 @@ class LinkPredictor(Model):
                 raise ConfigError("link_score is paths alone, but some edges cannot be walked back. Add vectors to it.")
         weights, places = None, None
         if "paths" in parts:
-            weights, places = path_weights(self.graph, self.transitions, self.edge_types, config.path_factors)
+            given = (self.edge_types, config.path_factors, self.given_paths)
+            weights, places = path_weights(self.graph, self.transitions, *given)
         sizes = (self.graph.num_nodes, len(self.names), self.encoder.output_size)
         settings: Any = {"decoder": config.decoder, "vector_size": config.vector_size}
         return LinkHead(parts, *sizes, **settings, paths=weights, places=places)

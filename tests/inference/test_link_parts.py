@@ -11,6 +11,7 @@ from gatas.datasets import Dataset, Pairs
 from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.inference import Predictor
+from gatas.nn.path_weights import PathWeights
 from gatas.tasks import LinkPredictor
 from gatas.tasks.link_paths import log_degrees
 from gatas.tasks.link_scorer import PartsScorer
@@ -148,6 +149,15 @@ def test_weights_of_paths_are_loaded_with_their_paths(runs):
     for name, tensor in run.model.link_head.named_buffers():
         assert torch.equal(tensor, dict(nearby.link_head.named_buffers())[name]), name
     assert torch.equal(nearby.link_head.paths(), run.model.link_head.paths())
+
+
+def test_a_run_is_loaded_without_weights_for_other_paths(runs, tmp_path, monkeypatch):
+    run, sizes = runs(("vectors", "paths")), []
+    run.save(tmp_path / "run")
+    made = PathWeights.__init__
+    monkeypatch.setattr(PathWeights, "__init__", lambda self, *given: (sizes.append(len(given[0])), made(self, *given))[1])
+    gatas.load(tmp_path / "run", device="cpu")
+    assert sizes == [len(run.model.link_head.path_ids)]
 
 
 def test_weights_of_some_types_are_those_of_all(monkeypatch):
