@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from gatas.errors import TransitionError
 from gatas.graph import NO_INVERSE, Graph
@@ -65,6 +66,23 @@ def _paths_of(transitions: TransitionSource, count: int, num_relations: int) -> 
     every = np.arange(1, count)
     walked: Ints = every[(relation_table(every, num_relations, transitions.setting.num_steps) != 0).all(1)]
     return walked
+
+
+def count_paths(graph: Graph, num_steps: int) -> int:
+    """Return how many typed paths of up to three steps walks can take at most, without building their rows."""
+    kind, source, target = (np.asarray(column, np.int64) for column in (graph.edge_type, graph.source, graph.neighbour))
+    ones, shape = np.ones(len(kind), np.bool_), (graph.num_edge_types, graph.num_nodes)
+    leaving = sparse.csr_array((ones, (kind, source)), shape)  # which types of edges leave each node
+    arriving = sparse.csr_array((ones, (kind, target)), shape)
+    count = len(np.unique(kind))
+    if num_steps > 1:
+        count += int((arriving @ leaving.T).nnz)
+    if num_steps > 2:
+        before, after = arriving.sum(0)[source], leaving.sum(0)[target]  # types that lead to an edge, and on from it
+        through = np.bincount(kind, before.astype(np.float64) * after, minlength=graph.num_edge_types)
+        first, last = (leaving @ arriving.T).sum(1), (arriving @ leaving.T).sum(1)  # of those that lead to its type, and on
+        count += int(np.minimum(through, first.astype(np.float64) * last).sum())
+    return count
 
 
 def reversed_paths(relations: NDArray[np.int64], graph: Graph) -> Ints:
