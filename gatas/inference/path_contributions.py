@@ -23,7 +23,7 @@ class PathTerms:
     pair: Tensor  # (E,)
     path: Tensor  # (E,) path ids
     forth: Tensor  # (E,) ln P of the target from the source
-    back: Tensor  # (E,) ln P of the source from the target
+    back: Tensor  # (E,) ln of P forth times the ratio of both nodes' degrees, an estimate of P of the source from the target
     terms: Tensor  # (E, 3)  constant, of ln P forth, of ln P back
     itself: Tensor  # (B,) whether the link's own path leads there: an edge of the graph
     unreached: Tensor  # (B,) what is added where no path leads there at all, not even the link's own; else 0
