@@ -218,13 +218,35 @@ def test_what_only_held_out_pairs_name_is_a_node_although_the_node_table_lacks_i
     [
         ("id,age\na,1\nc,2\nd,3\n", r"test.csv, row 1, column 'target': there is no node 'b' in .*, so it has no features. "
          r"Add the node, set data.missing: fill .*, set data.features: \[\], or remove"),
-        ("id,type\na,p\nc,p\nd,q\n", "which says of what type each node is. Add the node with its type, or remove the link"),
+        ("id,type\na,p\nc,p\nd,q\n", "row 1, column 'target': there is no node 'b' .* which says of what type each node is. "
+         "Add the node with its type, or remove the link. Edges like its links have nodes of several types there"),
+        ("id,graph\na,1\nc,1\nd,1\n", "which says of what graph each node is. Add the node with its graph"),
     ],
 )  # fmt: skip
 def test_what_a_node_table_would_have_to_say_more_of_is_refused(edges, table, message):
     path, nodes = edges("source,target\na,c\nc,d\n"), edges(table, "nodes.csv")
     with pytest.raises(GraphError, match=message):
         read_dataset(path, nodes, **LINKS, pairs={"test": edges("source,target\nx,b\n", "test.csv")})
+
+
+BOUGHT = "source,target,type\nann,tea,bought\nbob,pie,bought\nann,bob,knows\ntea,ann,likes\nbob,ann,likes\n"
+TYPES = "id,type\nann,1\nbob,1\ntea,2\npie,2\n"
+
+
+def test_nodes_that_only_held_out_links_name_are_of_the_only_type_that_such_links_have_there(edges):
+    path, nodes = edges(BOUGHT), edges(TYPES, "nodes.csv")
+    test = edges("source,target,type\nzoe,nut,bought\nzoe,ann,likes\n", "test.csv")
+    with pytest.warns(GatasWarning, match="they are in the graph without edges, of the type that such links have there"):
+        dataset = read_dataset(path, nodes, **LINKS, pairs={"test": test})
+    assert [dataset.graph.id_of(node) for node in (4, 5)] == ["nut", "zoe"]
+    assert dataset.nodes.node_type_names == ("1", "2") and dataset.nodes.node_type.tolist() == [0, 0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("rows", ["zoe,ann,likes,1", "zoe,nut,sold,1", "ann,nut,bought,1\nzoe,pie,bought,0"])
+def test_nodes_that_may_be_of_several_types_are_refused(edges, rows):
+    path, nodes = edges(BOUGHT), edges(TYPES, "nodes.csv")
+    with pytest.raises(GraphError, match=r"no node '(zoe|nut)' .* which says of what type each node is"):
+        read_dataset(path, nodes, **LINKS, pairs={"test": edges(f"source,target,type,label\n{rows}\n", "test.csv")})
 
 
 def test_what_training_pairs_name_must_be_in_the_node_table(edges):
@@ -340,8 +362,6 @@ def test_negatives_may_be_any_nodes_of_the_types_that_such_links_join(edges):
         ("source,target\na,b\n", {"pairs": {"train": "{test}"}}, "a file for training alone"),
         ("source,target\na,b\n", {"pairs": {"test": "none.csv"}}, "none.csv does not exist"),
         ("source,target\na,c\n", {"pairs": {"train": "{test}", "test": "{known}"}},
-         "test.csv, row 1, column 'target': there is no node 'b'"),
-        ("source,target\na,c\n", {"nodes": "{nodes}", "pairs": {"test": "{test}"}},
          "test.csv, row 1, column 'target': there is no node 'b'"),
         ("source,target\na,b\n", {"pairs": {"test": "{blank}"}}, "blank.csv, row 1, column 'target': the id is ' c'"),
         ("source,target,type\na,b,x\nb,a,y\n", {"pairs": {"test": "{test}"}}, "has no column of types, while x, y are asked"),
