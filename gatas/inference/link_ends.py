@@ -110,7 +110,8 @@ class LinkEnds:
         inverse = graph.inverse_of[kind]
         if not backward or inverse != NO_INVERSE:
             edges, wanted = graph.edges_from(np.array([node])), inverse if backward else kind
-            return edges.target[edges.edge_type == wanted].astype(np.int64)
+            found: Ints = edges.target[edges.edge_type == wanted].astype(np.int64)
+            return found
         whole = graph if isinstance(graph, Graph) else graph.joined()
-        found: Ints = whole.source[(whole.neighbour == node) & (whole.edge_type == kind)].astype(np.int64)
+        found = whole.source[(whole.neighbour == node) & (whole.edge_type == kind)].astype(np.int64)
         return found
