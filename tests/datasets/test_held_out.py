@@ -425,3 +425,18 @@ def test_any_graph_is_split_without_leaks(tmp_path_factory, seed, train):
     path.write_text(random_edges(120, 40, seed))
     rest = (1 - train) / 2
     read_dataset(path, **LINKS, seed=seed, ratios={"train": train, "valid": rest, "test": rest}).check_leaks(strict=True)
+
+
+def test_links_that_are_held_out_twice_are_counted_once(edges):
+    path = edges("source,target,type\na,b,x\nb,c,x\nc,d,x\nd,e,y\n")
+    files = {
+        "valid": edges("source,target,type\na,d,x\nb,d,x\na,c,y\n", "valid.csv"),
+        "test": edges("source,target,type\na,d,x\na,c,x\na,c,x\nd,b,x\n", "test.csv"),
+    }
+    with pytest.warns(GatasWarning, match="1 links of 'test' are listed again; 1 links are in 'valid' and in 'test'") as told:
+        read_dataset(path, **LINKS, direction="inverse", pairs=files)
+    assert len(told) == 1
+    with pytest.warns(
+        GatasWarning, match="; 2 links are in 'valid' and in 'test'"
+    ):  # d – b is b – d where there are no directions
+        read_dataset(path, **LINKS, direction="undirected", pairs=files)
