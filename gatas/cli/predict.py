@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gatas.inference import LinkPrediction, NumberPrediction, Prediction, Predictor
 
 KnownChoice = Literal["train", "valid", "all"]
-"""`gatas.inference.link_ends.Known`, which takes seconds to import."""
+"""`gatas.inference.link_ends.KnownLinks`, which takes seconds to import."""
 SHOWN = 20
 """Rows that are printed where no file is asked for."""
 LIKELIEST = 3

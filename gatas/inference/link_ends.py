@@ -13,8 +13,8 @@ from gatas.graph.inputs import Ints
 from gatas.inference.trained import TrainedModel
 from gatas.tasks.ranking import known_links
 
-Known = Literal["train", "valid", "all"]
-SPLITS_KNOWN: dict[Known, tuple[str, ...]] = {
+KnownLinks = Literal["train", "valid", "all"]
+SPLITS_KNOWN: dict[KnownLinks, tuple[str, ...]] = {
     "train": ("train",),
     "valid": ("train", "valid"),
     "all": ("train", "valid", "test"),
@@ -44,7 +44,7 @@ class LinkEnds:
         columns = (known.source, known.kind, known.target)
         return PermittedEnds.seen(*columns, len(dataset.names), dataset.nodes.node_type.astype(np.int64))
 
-    def candidates(self, node: int, edge_type: int, *, backward: bool, known: Known = "valid") -> NDArray[np.bool_]:
+    def candidates(self, node: int, edge_type: int, *, backward: bool, known: KnownLinks = "valid") -> NDArray[np.bool_]:
         """Return (N,) which nodes a link from a node may lead to that are not linked yet; if `backward`, may come from."""
         free = np.ones(self.trained.graph.num_nodes, np.bool_)
         types = self._types(edge_type, "sources" if backward else "targets")

@@ -8,7 +8,7 @@ from torch import Tensor
 from gatas.graph.inputs import Ints
 from gatas.inference.all_nodes import AllNodes
 from gatas.inference.ids import ids_of
-from gatas.inference.link_ends import Known, LinkEnds
+from gatas.inference.link_ends import KnownLinks, LinkEnds
 from gatas.inference.part_scores import NodeVectors
 from gatas.inference.prediction import LinkPrediction
 from gatas.progress import ProgressCallback
@@ -45,7 +45,7 @@ def rank_ends(
     progress: ProgressCallback,
     *,
     backward: bool,
-    known: Known = "valid",
+    known: KnownLinks = "valid",
 ) -> LinkPrediction:
     """Find the `top` likeliest links of a type from each of some nodes; if `backward`, to each of them.
 

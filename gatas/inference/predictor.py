@@ -17,7 +17,7 @@ from gatas.inference.all_nodes import AllNodes
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.final_test import nodes_in_final_test
 from gatas.inference.ids import ids_of, indices_of, types_of
-from gatas.inference.link_ends import SPLITS_KNOWN, Known, LinkEnds
+from gatas.inference.link_ends import SPLITS_KNOWN, KnownLinks, LinkEnds
 from gatas.inference.links import rank_ends, score_pairs, share_of
 from gatas.inference.new_nodes import EmbeddingRule, NewNodeSettings, extended
 from gatas.inference.prediction import LinkPrediction, cut_short
@@ -180,7 +180,7 @@ class Predictor(TrainedModel):
         top: int = 10,
         *,
         target: Any = None,
-        known: Known = "valid",
+        known: KnownLinks = "valid",
         progress: ProgressCallback = silent,
     ) -> LinkPrediction:
         """Find the `top` likeliest links of a type from a node, or from each of several, likeliest first.
