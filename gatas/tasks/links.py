@@ -15,12 +15,13 @@ from gatas.graph import NO_INVERSE, Graph
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.nn.encoder import shapes_are_fixed
-from gatas.nn.link_head import LinkHead, PathRows
+from gatas.nn.link_head import LinkHead, PathPlaces, PathRows
+from gatas.nn.path_weights import PathWeights
 from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
 from gatas.tasks.link_lists import Links
-from gatas.tasks.link_paths import log_degrees, path_weights, walks_both_ways
+from gatas.tasks.link_paths import log_degrees, path_weights, walked_paths, walks_both_ways, with_met_paths
 from gatas.tasks.model import Model
 from gatas.tasks.settings import ModelSettings
 from gatas.transitions import OnDemand, Transitions, TransitionSource
@@ -151,11 +152,26 @@ class LinkPredictor(Model):
         self.transitions = make(graph, setting.num_steps, setting.kind, **limits)
         self.graph, before = graph, self.graph
         self.hide(None)
+        known = self._meet_paths()
         try:
             yield
         finally:
             self.transitions, self.graph = walks, before
+            if known is not None:
+                self.link_head.replace_paths(*known)
             self.hide(None)
+
+    def _meet_paths(self) -> tuple[PathWeights, PathPlaces] | None:
+        """Give weights to paths that rows have and training never saw; return what there was before, where there are any."""
+        if "paths" not in self.parts or not isinstance(self.transitions, Transitions):  # on demand all paths have weights
+            return None
+        head = self.link_head
+        found = with_met_paths(head, walked_paths(self.transitions, self.graph), self.graph, self.edge_types)
+        if found is None:
+            return None
+        before = head.paths, head.path_places
+        head.replace_paths(*found)
+        return before
 
     def forward(
         self,
