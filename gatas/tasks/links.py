@@ -38,10 +38,13 @@ class LinkPredictor(Model):
         seed: Weights are a function of it.
         paths: Ids of the typed paths that have weights, ascending, where these are known from an earlier training; all that
             the transitions have if left out.
-        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (2), `sample_size` (50),
-            `num_heads` (4), `head_size` and `neighbour_size` (50), `dropout` (0.3), `node_embedding_size` (50 where nodes have
-            no features, else 0), `max_candidates` and `max_degree` (all), `pair_hidden_size`
-            (width of the layers that score a link; 256), `pair_products` (also score by products of both ends; True).
+        settings: Those of `ModelConfig`, all optional. People change most often: `link_score` (vectors and paths, and
+            neighbourhood where nodes have features or few edges), `num_steps` (C, the longest path; 3, or fewer where walks or
+            typed paths are many), `vector_size` (512), `decoder` (of vectors; complex), `dropout` (0.3), `max_degree` and
+            `max_candidates` (what is kept of large neighbourhoods; all that fits). Where neighbourhoods are looked at, also
+            `sample_size` (50), `num_heads` (4), `head_size` and `neighbour_size` (50), and `node_embedding_size` (50 where
+            nodes have no features, else 0). `link_score="pair"` is the paper's way, over two steps. `config` has what was
+            taken, `choices` says why.
 
     >>> model = LinkPredictor(dataset, num_steps=3)
     >>> run = gatas.fit(model, dataset, seed=0)
@@ -63,6 +66,8 @@ class LinkPredictor(Model):
         super().__init__(dataset, transitions=transitions, seed=seed, **settings)
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
         self.register_buffer("log_degree", log_degrees(dataset.graph), persistent=False)
+        if transitions is None:  # others were told when rows were made
+            self._warn_of_parts_left_out()
         self.hidden: HiddenFolds | None = None
         self.degrees_without: dict[int, Tensor] = {}  # `log_degree` of the graph without a fold
 
@@ -79,12 +84,6 @@ class LinkPredictor(Model):
         parts: Any = config.link_score
         if "paths" in parts and not walks_both_ways(self.graph):
             parts = tuple(part for part in parts if part != "paths")
-            warnings.warn(
-                "some edges cannot be walked back, so paths between nodes say nothing about links here and are left out. "
-                "Read the graph with direction: inverse to use them.",
-                GatasWarning,
-                stacklevel=2,
-            )
             if not parts:
                 raise ConfigError("link_score is paths alone, but some edges cannot be walked back. Add vectors to it.")
         weights, places = None, None
@@ -94,6 +93,15 @@ class LinkPredictor(Model):
         sizes = (self.graph.num_nodes, len(self.names), self.encoder.output_size)
         settings: Any = {"decoder": config.decoder, "vector_size": config.vector_size}
         return LinkHead(parts, *sizes, **settings, paths=weights, places=places)
+
+    def _warn_of_parts_left_out(self) -> None:
+        if "paths" in self.config.link_score and "paths" not in self.parts:
+            warnings.warn(
+                "some edges cannot be walked back, so paths between nodes say nothing about links here and are left out. "
+                "Read the graph with direction: inverse to use them.",
+                GatasWarning,
+                stacklevel=3,
+            )
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Take weights, and with them the paths that have any: a table that was not built here may have others."""
