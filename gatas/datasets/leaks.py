@@ -8,6 +8,7 @@ import numpy as np
 from gatas.datasets.held_out import IndexedPairs
 from gatas.datasets.targets import Pairs
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ def check_leaks(dataset: "Dataset", *, strict: bool = False, directed: bool = Fa
             counts += _leaks_of_type(dataset, name, kind, directed)
         leaked, reversed_links, wrong = counts.tolist()
         if leaked:
-            found.append(f"{leaked} links of {name!r} are edges of the graph or training links: this gives them away")
+            what = "is an edge of the graph or a training link" if leaked == 1 else "are edges of the graph or training links"
+            found.append(f"{counted(leaked, 'link')} of {name!r} {what}: this gives {'it' if leaked == 1 else 'them'} away")
         if reversed_links:
-            found.append(f"{reversed_links} links of {name!r} are so in the other direction")
+            what = "is" if reversed_links == 1 else "are"
+            found.append(f"{counted(reversed_links, 'link')} of {name!r} {what} so in the other direction")
         if wrong:
-            found.append(f"{wrong} negatives of {name!r} are links")
+            found.append(f"{counted(wrong, 'negative')} of {name!r} {'is a link' if wrong == 1 else 'are links'}")
     found += _held_out_twice(dataset)
     if found and strict:
         raise GraphError(f"{dataset.name}: {'; '.join(found)}. Remove them, or accept them by strict=False.")
@@ -42,10 +45,12 @@ def _held_out_twice(dataset: "Dataset") -> list[str]:
     """Say how many links valid and test share, and how many each lists again."""
     keys = {name: link_keys(dataset, pairs) for name, pairs in dataset.link_targets.splits.items() if name != "train"}
     found = [
-        f"{again} links of {name!r} are listed again" for name, own in keys.items() if (again := len(own) - len(np.unique(own)))
+        f"{counted(again, 'link')} of {name!r} {'is' if again == 1 else 'are'} listed again"
+        for name, own in keys.items()
+        if (again := len(own) - len(np.unique(own)))
     ]
     if shared := len(np.intersect1d(keys.get("valid", ()), keys.get("test", ()))):
-        found.append(f"{shared} links are in 'valid' and in 'test'")
+        found.append(f"{counted(shared, 'link')} {'is' if shared == 1 else 'are'} in 'valid' and in 'test'")
     return found
 
 

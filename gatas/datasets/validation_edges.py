@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from gatas.datasets.leaks import link_keys
 from gatas.datasets.negatives import pair_keys
-from gatas.datasets.targets import Pairs, counted
+from gatas.datasets.targets import Pairs
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import NO_INVERSE, Graph
+from gatas.graph.counts import counted
 from gatas.graph.edges import EdgeList
 from gatas.graph.inputs import Floats, Ints
 
