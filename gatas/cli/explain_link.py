@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 NAMED = 8
 """Nodes that are named in one line."""
 LINK_COLUMNS = """log-odds: what is added to ln p / (1 - p); all lines add up to it. without: p if it were not there.
-P: probability of walking a typed path from the source to the target, and back. constant, forth, back: what is added for the
-path being there, for ln P forth and for ln P back. share: of the path's probability."""
+P forth: probability of walking a typed path from the source to the target. about P back: that times the ratio of both ends'
+degrees, an estimate of the probability of the way back. constant, forth, back: what is added for the path being there, for
+ln P forth and for that estimate's ln. share: of the path's probability."""
 TYPE_COLUMNS = """mean: what the path adds to the log-odds of a link, over all {split} links, 0 where it is not there.
 links: share that it connects. where there: what it adds to those. negatives: the mean over the split's negatives."""
 HIDDEN = "Training links are hidden from the graph, a tenth at a time, as in training."
@@ -61,7 +62,7 @@ def contribution_table(explanation: "LinkExplanation", top: int) -> "Table":
 
 
 def path_table(paths: tuple["PathContribution", ...]) -> "Table":
-    table = plain_table("typed path", "P forth#", "P back#", "constant#", "forth#", "back#", "walks#")
+    table = plain_table("typed path", "P forth#", "about P back#", "constant#", "forth#", "back#", "walks#")
     for path in paths:
         chances = (small_share(chance) for chance in (path.probability, path.probability_back))
         terms = (signed(value) for value in (path.constant, path.forth, path.back))

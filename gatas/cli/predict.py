@@ -2,7 +2,7 @@
 
 import operator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -15,6 +15,8 @@ from gatas.errors import ConfigError
 if TYPE_CHECKING:
     from gatas.inference import LinkPrediction, NumberPrediction, Prediction, Predictor
 
+KnownChoice = Literal["train", "valid", "all"]
+"""`gatas.inference.link_ends.KnownLinks`, which takes seconds to import."""
 SHOWN = 20
 """Rows that are printed where no file is asked for."""
 LIKELIEST = 3
@@ -31,7 +33,10 @@ def predict(
     sources: Path | None = typer.Option(None, "--sources", metavar="FILE", help="The same for a table's column of ids."),
     target: list[str] = typer.Option([], "--target", metavar="ID", help="Find the likeliest links to this node; repeatable."),
     edge_type: str | None = typer.Option(None, "--type", help="Type of the links, where there are several."),
-    top: int = typer.Option(10, "--top", min=1, help="How many links for each node; known ones are left out."),
+    top: int = typer.Option(10, "--top", min=1, help="How many links for each node."),
+    known: KnownChoice = typer.Option(
+        "valid", "--known", help="Links that are left out beside the graph's: those of training, also of validation, or all."
+    ),
     draws: int | None = typer.Option(
         None, "--draws", min=2, help="Draw neighbours so often: means over draws, and their standard deviation."
     ),
@@ -83,12 +88,12 @@ def predict(
     elif pairs is not None:
         show(scored(predictor, pairs, edge_type), out, json)
     elif target and not ids:
-        show(ranked(predictor, {"target": target}, edge_type, top), out, json)
+        show(ranked(predictor, {"target": target, "known": known}, edge_type, top), out, json)
     else:
         starts = list(source) or (wanted if sources is None else read_ids(predictor.dataset, sources))
         if ids or not starts:
             raise ConfigError("the model predicts links. Give --pairs FILE, or --source ID with --type T and --top K.")
-        show(ranked(predictor, {"source": starts}, edge_type, top), out, json)
+        show(ranked(predictor, {"source": starts, "known": known}, edge_type, top), out, json)
 
 
 def classify(predictor: "Predictor", ids: list[Any] | None, out: Path | None, json: bool, draws: int | None = None) -> None:

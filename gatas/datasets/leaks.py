@@ -1,10 +1,11 @@
-"""`check_leaks`: held-out links that the graph gives away, and negatives that are links."""
+"""`check_leaks`: held-out links that the graph gives away or that are held out twice, and negatives that are links."""
 
 import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gatas.datasets.held_out import IndexedPairs
 from gatas.datasets.targets import Pairs
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.counts import counted
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_leaks(dataset: "Dataset", *, strict: bool = False, directed: bool = False) -> None:
-    """Warn of held-out links that are edges of the graph and of negatives that are links, or refuse them (`strict`).
+    """Warn of held-out links that are edges of the graph or held out twice, and of negatives that are links, or refuse them.
 
     A link's reverse gives it away too, unless (a, b) says nothing of (b, a) because links are `directed`.
     """
@@ -33,10 +34,33 @@ def check_leaks(dataset: "Dataset", *, strict: bool = False, directed: bool = Fa
             found.append(f"{counted(reversed_links, 'link')} of {name!r} {what} so in the other direction")
         if wrong:
             found.append(f"{counted(wrong, 'negative')} of {name!r} {'is a link' if wrong == 1 else 'are links'}")
+    found += _held_out_twice(dataset)
     if found and strict:
         raise GraphError(f"{dataset.name}: {'; '.join(found)}. Remove them, or accept them by strict=False.")
     if found:
         warnings.warn(f"{dataset.name}: {'; '.join(found)}.", GatasWarning, stacklevel=3)
+
+
+def _held_out_twice(dataset: "Dataset") -> list[str]:
+    """Say how many links valid and test share, and how many each lists again."""
+    keys = {name: link_keys(dataset, pairs) for name, pairs in dataset.link_targets.splits.items() if name != "train"}
+    found = [
+        f"{counted(again, 'link')} of {name!r} {'is' if again == 1 else 'are'} listed again"
+        for name, own in keys.items()
+        if (again := len(own) - len(np.unique(own)))
+    ]
+    if shared := len(np.intersect1d(keys.get("valid", ()), keys.get("test", ()))):
+        found.append(f"{counted(shared, 'link')} {'is' if shared == 1 else 'are'} in 'valid' and in 'test'")
+    return found
+
+
+def link_keys(dataset: "Dataset", pairs: Pairs) -> Ints:
+    """Return one number for each link among pairs, the same for both directions where its edges have none."""
+    graph, names = dataset.graph, dataset.names
+    links = IndexedPairs(pairs.source, pairs.edge_type, pairs.target, graph.num_nodes).take(pairs.label == 1)
+    of_graph = {name: graph.inverse_of[kind] == kind for kind, name in enumerate(graph.edge_type_names)}
+    undirected = np.array([of_graph.get(name, False) for name in names], np.bool_)[links.kind]
+    return np.where(undirected, links.undirected_key, links.key)
 
 
 def _leaks_of_type(dataset: "Dataset", split: str, kind: int, directed: bool) -> Ints:

@@ -177,7 +177,7 @@ def _read(config: TableData) -> Tables:
         nodes, chosen, files = with_feature_files(nodes, config)
     pairs = read_pair_files(config) if isinstance(config, LinkTableData) else {}
     if pairs and nodes is not None:
-        nodes = with_asked_nodes(nodes, pairs, chosen)
+        nodes = with_asked_nodes(nodes, edges, pairs, chosen)
     ids, (source, target) = indexed_nodes(edges, nodes, [table for split, table in pairs.items() if split != "train"])
     if pairs and nodes is None:
         warn_of_unlinked(ids, np.arange(len(ids)), np.union1d(source, target))

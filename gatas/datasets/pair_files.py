@@ -82,12 +82,16 @@ def _labels(table: Table) -> Flags:
 
 
 def asked_types(config: LinkTableData, of_graph: tuple[str, ...], files: Mapping[str, PairTable]) -> tuple[str, ...]:
-    """Return the types asked for: those that the settings name, or that files of pairs hold, or all of the graph."""
-    in_files = sorted({name for table in files.values() for name in table.edge_type_names})
-    names = config.link_types or tuple(in_files) or of_graph
+    """Return the types asked for: those that the settings name, or all, of the graph and of files of pairs.
+
+    Where a file holds the training links, edges of the graph are none: the types asked for are then those of the files.
+    """
+    in_files = {name for table in files.values() for name in table.edge_type_names}
+    learned = in_files if "train" in files else in_files | set(of_graph)
+    names = config.link_types or (tuple(sorted(learned)) if in_files else of_graph)
     for name in names:
         if name not in (*of_graph, *in_files):
-            near = get_close_matches(name, (*of_graph, *in_files), n=1)
+            near = get_close_matches(name, (*of_graph, *sorted(in_files)), n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(of_graph)}."
             raise GraphError(f"data.link_types asks for {name!r}, but there is no such edge type. {hint}")
     return tuple(dict.fromkeys(names))

@@ -5,8 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gatas.datasets.leaks import link_keys
 from gatas.datasets.negatives import pair_keys
+from gatas.datasets.targets import Pairs
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import NO_INVERSE, Graph
 from gatas.graph.counts import counted
@@ -32,9 +35,24 @@ def with_validation_edges(dataset: "Dataset") -> "Dataset":
             GatasWarning,
             stacklevel=3,
         )
-    chosen = (pairs.label == 1) & (kind >= 0)
+    chosen = pairs.label == 1
+    chosen[chosen] = ~_tested(dataset, pairs)
+    chosen &= kind >= 0
     added = _new_edges(graph, pairs.source[chosen], kind[chosen], pairs.target[chosen])
     return replace(dataset, graph=_with_edges(graph, added), store=None)
+
+
+def _tested(dataset: "Dataset", pairs: Pairs) -> NDArray[np.bool_]:
+    """Whether the links among pairs are links of test as well: as edges they would give themselves away there."""
+    links, test = link_keys(dataset, pairs), dataset.link_targets.splits.get("test")
+    found: NDArray[np.bool_] = np.isin(links, [] if test is None else link_keys(dataset, test))
+    if found.any():
+        warnings.warn(
+            f"{dataset.name}: {counted(int(found.sum()), 'validation link')} of the test as well were left out of the graph.",
+            GatasWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def _new_edges(graph: Graph, source: Ints, kind: Ints, target: Ints) -> EdgeList:

@@ -49,6 +49,11 @@ class ExactEncoder:
         self.log_degree = model.log_degree if isinstance(model, LinkPredictor) else torch.empty(0)
 
     @property
+    def is_extended(self) -> bool:
+        """Whether the graph is the model's with new nodes or edges."""
+        return self.sampler is not self.model.sampler
+
+    @property
     def num_nodes(self) -> int:
         """Return how many nodes there are, the new ones among them."""
         return self.sampler.transitions.setting.num_nodes

@@ -54,8 +54,10 @@ class NodeBetween:
 class PathContribution(LinkContribution):
     """What a typed path between source and target adds: a constant, and terms of ln P forth and of ln P back.
 
-    `probability` is P(target, path | source), `probability_back` that of the way back. Only the strongest paths have `walks`,
-    the likeliest first, and `between`, the nodes that most of the probability goes through; all have their numbers.
+    `probability` is P(target, path | source). `probability_back` is an estimate of that of the way back: P forth times the
+    ratio of both nodes' degrees, which leaves out how rows are normalised, and may be more than 1. Only the strongest paths
+    have `walks`, the likeliest first, and `between`, the nodes that most of the probability goes through; all have their
+    numbers.
     """
 
     relations: tuple[str, ...]

@@ -8,7 +8,7 @@ from torch import Tensor
 from gatas.graph.inputs import Ints
 from gatas.inference.all_nodes import AllNodes
 from gatas.inference.ids import ids_of
-from gatas.inference.link_ends import LinkEnds
+from gatas.inference.link_ends import KnownLinks, LinkEnds
 from gatas.inference.part_scores import NodeVectors
 from gatas.inference.prediction import LinkPrediction
 from gatas.progress import ProgressCallback
@@ -37,11 +37,19 @@ def score_pairs(nodes: AllNodes, source: Ints, edge_type: Ints, target: Ints, pr
 
 
 def rank_ends(
-    nodes: AllNodes, ends: LinkEnds, asked: Ints, edge_type: int, top: int, progress: ProgressCallback, *, backward: bool
+    nodes: AllNodes,
+    ends: LinkEnds,
+    asked: Ints,
+    edge_type: int,
+    top: int,
+    progress: ProgressCallback,
+    *,
+    backward: bool,
+    known: KnownLinks = "valid",
 ) -> LinkPrediction:
     """Find the `top` likeliest links of a type from each of some nodes; if `backward`, to each of them.
 
-    Known links are left out, and nodes of types that such links do not have at that end.
+    Links that are `known` are left out, and nodes of types that such links do not have at that end.
     """
     ends.refuse_wrong_end(asked, edge_type, backward=backward)
     best: list[tuple[Ints, NDArray[np.float64]]] = []
@@ -51,7 +59,7 @@ def rank_ends(
         some = asked[first : first + size]
         scores, chances = _score_all(nodes, some, edge_type, share_of(progress, number, len(starts)), backward)
         for row, node in enumerate(some.tolist()):
-            likeliest = _largest(scores[row], ends.candidates(node, edge_type, backward=backward), top)
+            likeliest = _largest(scores[row], ends.candidates(node, edge_type, backward=backward, known=known), top)
             best.append((likeliest, chances[row, likeliest]))
     others = np.concatenate([found for found, _ in best]) if best else np.empty(0, np.int64)
     own = np.repeat(asked, [len(found) for found, _ in best])

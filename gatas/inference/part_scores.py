@@ -12,10 +12,12 @@ import torch
 from torch import Tensor
 
 from gatas.inference.exact import ExactEncoder, gathered
-from gatas.nn.link_head import LinkHead, PathRows
+from gatas.nn.link_head import LinkHead, PathPlaces, PathRows
+from gatas.nn.path_weights import PathWeights
 from gatas.ops.evidence import EvidenceInputs, path_evidence
 from gatas.ops.pair_evidence import PairInputs, pair_evidence
 from gatas.tasks import LinkPredictor
+from gatas.tasks.link_paths import with_met_paths
 
 NodeVectors = dict[str, Tensor]
 """What is known about some nodes, by name: (n, …) each."""
@@ -94,8 +96,17 @@ class PartScores:
     def path_rows(self, nodes: Tensor) -> PathRows:
         """Return the typed paths that lead from nodes, over the graph with new nodes if there are any."""
         _, table, positions = self.exact.sampler.located(nodes)
+        if "paths" in self.head.parts and self.exact.is_extended:
+            self._meet(table.path)
         columns = (table.indptr, table.node, table.path, table.probability, table.num_levels)
         return PathRows(positions, *columns, self.exact.log_degree)
+
+    def _meet(self, path: Tensor) -> None:
+        """Give weights to paths that training never saw."""
+        found = met_paths(self.exact, self.head, path)
+        if found is not None:
+            self.head.replace_paths(*found)
+            self.__dict__.pop("_factors", None)
 
     def _evidence(self, query: Tensor, edge_type: int, backward: bool) -> Tensor:
         """(B, N) scores of all nodes by typed paths."""
@@ -138,6 +149,14 @@ class PartScores:
 
     def _decoder(self, part: str) -> Any:
         return self.head.vector_decoder if part == "vectors" else self.head.neighbourhood_decoder
+
+
+def met_paths(exact: ExactEncoder, head: LinkHead, path: Tensor) -> tuple[PathWeights, PathPlaces] | None:
+    """Return the weights of a head with those of paths that new edges make and training never saw; None without any."""
+    model = exact.model
+    if not exact.is_extended or not isinstance(model, LinkPredictor):
+        return None
+    return with_met_paths(head, torch.unique(path).long().cpu().numpy(), model.graph, model.edge_types)
 
 
 def _table(rows: PathRows) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

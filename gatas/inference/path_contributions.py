@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from gatas.graph.inputs import Ints
+from gatas.inference.part_scores import met_paths
 from gatas.inference.trained import TrainedModel
 from gatas.ops.evidence.contract import CENTRE, SMALLEST, SPREAD, entry_places
 from gatas.ops.pair_evidence import pair_entries
@@ -23,7 +24,7 @@ class PathTerms:
     pair: Tensor  # (E,)
     path: Tensor  # (E,) path ids
     forth: Tensor  # (E,) ln P of the target from the source
-    back: Tensor  # (E,) ln P of the source from the target
+    back: Tensor  # (E,) ln of P forth times the ratio of both nodes' degrees, an estimate of P of the source from the target
     terms: Tensor  # (E, 3)  constant, of ln P forth, of ln P back
     itself: Tensor  # (B,) whether the link's own path leads there: an edge of the graph
     unreached: Tensor  # (B,) what is added where no path leads there at all, not even the link's own; else 0
@@ -41,9 +42,10 @@ def path_terms(trained: TrainedModel, source: Ints, edge_type: Ints, target: Int
     assert isinstance(model, LinkPredictor) and "paths" in model.parts
     head, nodes = model.link_head, (torch.from_numpy(source), torch.from_numpy(target))
     pair, path, probability = _entries(trained, source, nodes[1])
-    place = entry_places(path, head.path_place.cpu())
+    weights_of, places = met_paths(trained.exact, head, path) or (head.paths, head.path_places)
+    place = entry_places(path, places.forward.cpu())
     kind = torch.from_numpy(edge_type)[pair]
-    own_path = head.paths.own_path.cpu()[kind]
+    own_path = weights_of.own_path.cpu()[kind]
     itself = torch.zeros(len(source), dtype=torch.bool)
     itself[pair[(place >= 0) & (place == own_path)]] = True
     kept = (place >= 0) & (place != own_path)
@@ -53,11 +55,11 @@ def path_terms(trained: TrainedModel, source: Ints, edge_type: Ints, target: Int
     back = forth + degree[0][pair] - degree[1][pair]
     weight = head.part_weights[head.parts.index("paths")].double().cpu()
     types, own_type = torch.unique(kind, return_inverse=True)  # of all types they would be too many
-    weights = weight * head.paths.of_types(types.to(trained.device)).double().cpu()[own_type, place]
+    weights = weight * weights_of.of_types(types.to(trained.device)).double().cpu()[own_type, place]
     scaled = torch.stack([torch.ones_like(forth), (forth + CENTRE) / SPREAD, (back + CENTRE) / SPREAD], 1)
     reached = itself.clone()
     reached[pair] = True
-    unreached = weight * head.paths.unreached.double().cpu()[torch.from_numpy(edge_type)]
+    unreached = weight * weights_of.unreached.double().cpu()[torch.from_numpy(edge_type)]
     return PathTerms(pair, path, forth, back, weights * scaled, itself, unreached.masked_fill(reached, 0.0))
 
 

@@ -18,7 +18,7 @@ from gatas.inference.all_nodes import AllNodes
 from gatas.inference.exact import ExactEncoder
 from gatas.inference.final_test import nodes_in_final_test
 from gatas.inference.ids import ids_of, indices_of, types_of
-from gatas.inference.link_ends import LinkEnds
+from gatas.inference.link_ends import SPLITS_KNOWN, KnownLinks, LinkEnds
 from gatas.inference.links import rank_ends, score_pairs, share_of
 from gatas.inference.new_nodes import EmbeddingRule, NewNodeSettings, extended
 from gatas.inference.prediction import LinkPrediction, cut_short
@@ -181,18 +181,20 @@ class Predictor(TrainedModel):
         top: int = 10,
         *,
         target: Any = None,
+        known: KnownLinks = "valid",
         progress: ProgressCallback = silent,
     ) -> LinkPrediction:
         """Find the `top` likeliest links of a type from a node, or from each of several, likeliest first.
 
-        Links that are known, in the graph or from training, are left out, and so is a link of a node to itself. Where nodes
-        have types, only nodes of types that known links have at that end are looked at.
+        Links that are known, in the graph, from training or from validation, are left out, and so is a link of a node to
+        itself. Where nodes have types, only nodes of types that known links have at that end are looked at.
 
         Args:
             source: The id of a node, or several.
             edge_type: The type of link; may be left out if there is only one.
             top: How many links for each node.
             target: The id of a node, or several, in place of `source`: which links lead there?
+            known: What is left out beside the graph's links: those of `"train"` alone, also of `"valid"`, or of `"all"` splits.
             progress: Told how much of it is done, from 0 to 1.
 
         >>> predictor.rank_links("ada", "knows", top=3).table()
@@ -201,9 +203,11 @@ class Predictor(TrainedModel):
         self.check_predicts_links()
         if (source is None) == (target is None):
             raise GatasError(f"source is {source!r} and target is {target!r}; give one of them, and the other is looked for.")
+        if known not in SPLITS_KNOWN:
+            raise GatasError(f"known is {known!r}; expected {', '.join(map(repr, SPLITS_KNOWN))}.")
         asked = indices_of(self.graph, target if source is None else source)
         kind = int(types_of(self.names, self.link_type(edge_type), 1, "type of link")[0])
-        return rank_ends(self.all_nodes, self.link_ends, asked, kind, top, progress, backward=source is None)
+        return rank_ends(self.all_nodes, self.link_ends, asked, kind, top, progress, backward=source is None, known=known)
 
     def evaluate_ranking(
         self, split: str = "test", *, batch_size: int | None = None, progress: ProgressCallback = silent

@@ -142,7 +142,8 @@ def _measured(metrics: dict[str, Any]) -> list[str]:
     for part, what in (("by_class", "class"), ("by_type", "type of link"), ("by_target", "number")):
         own = last.get(part, {})
         if len(own) > 1:
-            columns = [name for name, value in next(iter(own.values())).items() if isinstance(value, int | float)]
+            numbers = ((name, value) for values in own.values() for name, value in values.items())
+            columns = list(dict.fromkeys(name for name, value in numbers if isinstance(value, int | float)))
             rows = [[name, *(_number(values.get(column)) for column in columns)] for name, values in own.items()]
             found += [
                 f"<h2>By {what}, {split} data</h2>",

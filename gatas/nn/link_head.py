@@ -36,8 +36,9 @@ class PathPlaces(NamedTuple):
 
     @property
     def ids(self) -> Tensor:
-        """Return (P,) ids of the paths with weights, in the order of their places, which is ascending."""
-        return (self.forward >= 0).nonzero()[:, 0]
+        """Return (P,) ids of the paths with weights, in the order of their places: ascending, but for those that were added."""
+        known = (self.forward >= 0).nonzero()[:, 0]
+        return known[self.forward[known].argsort()]
 
 
 class LinkHead(nn.Module):
@@ -95,6 +96,10 @@ class LinkHead(nn.Module):
             self.register_buffer("path_ids", places.ids)
         self.register_buffer("part_weights", torch.ones(len(self.parts)))
         self.register_buffer("type_bias", torch.zeros(num_types))
+
+    @property
+    def path_places(self) -> PathPlaces:
+        return PathPlaces(self.path_place, self.reversed_path_place)
 
     def replace_paths(self, paths: PathWeights, places: PathPlaces) -> None:
         """Give weights to other paths; what was learned about those before is lost."""

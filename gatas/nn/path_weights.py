@@ -40,6 +40,16 @@ class PathWeights(nn.Module):
         self.of_type = nn.Parameter(torch.randn(num_types, 3, rank) * 0.1)
         self.of_step = nn.Parameter(0.5 + torch.randn(relations.shape[1], num_relations + 1, rank) * 0.3)
 
+    def extended(self, relations: Tensor, own_path: Tensor) -> "PathWeights":
+        """Return weights for further paths as well, by the same factors; only where weights are not a table."""
+        assert not self.is_table
+        with torch.random.fork_rng(devices=[]):  # what is drawn is not used
+            every = torch.cat([self.relations, relations.to(self.relations.device)])
+            sizes = (self.num_types, self.num_relations, own_path.to(every.device), self.of_type.shape[2])
+            longer = PathWeights(every, *sizes)
+        longer.unreached, longer.of_type, longer.of_step = self.unreached, self.of_type, self.of_step
+        return longer
+
     def forward(self) -> Tensor:
         """Return (T, P, 3) weights; zeros for the path that is the link itself."""
         weights = self.table if self.is_table else torch.einsum("pk,tjk->tpj", self.factors(), self.of_type)

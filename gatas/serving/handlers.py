@@ -102,7 +102,7 @@ def _group_key(resolved: ResolvedRequest, number: int) -> Any:
         return type(request), id(resolved.predictor)
     if isinstance(request, RankLinksRequest) and request.new is None:
         assert resolved.link_types is not None
-        return RankLinksRequest, int(resolved.link_types[0]), request.top, request.source is None
+        return RankLinksRequest, int(resolved.link_types[0]), request.top, request.known, request.source is None
     return number
 
 
@@ -157,7 +157,7 @@ def _rank_links(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWant
     types, ids, request = group[0].link_types, [one.ids[0] for one in group], group[0].request
     assert types is not None
     end, link_type = "source" if request.target is None else "target", model.predictor.names[int(types[0])]
-    asked: Any = {end: list(dict.fromkeys(ids)), "edge_type": link_type, "top": request.top}
+    asked: Any = {end: list(dict.fromkeys(ids)), "edge_type": link_type, "top": request.top, "known": request.known}
     rows = group[0].predictor.rank_links(**asked, progress=progress).table().to_pylist()
     return [{"links": [row for row in rows if row[end] == one]} for one in ids]
 

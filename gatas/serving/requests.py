@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from gatas.inference.link_ends import KnownLinks
 from gatas.sampling.sampler import Mode
 
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -91,6 +92,10 @@ class RankLinksRequest(StrictRequest):
     target: NodeId | None = Field(None, description="Id of the node that the links lead to, in place of `source`")
     type: ShortText | None = Field(None, description=LINK_TYPE)
     top: PositiveInt = Field(10, description="Number of links to return")
+    known: KnownLinks = Field(
+        "valid",
+        description="Links that are left out beside the graph's: those of `train` alone, also of `valid`, or of `all` splits",
+    )
     new: NewNodes | None = None
 
 

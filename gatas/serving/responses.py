@@ -200,7 +200,9 @@ class PathTerm(LinkTerm):
 
     relations: list[str]
     probability: float = Field(description="P of the target over this path from the source")
-    probability_back: float = Field(description="P of the source over the way back from the target")
+    probability_back: float = Field(
+        description="About P of the way back: `probability` times the ratio of both nodes' degrees, which may be more than 1"
+    )
     constant: float
     forth: float
     back: float

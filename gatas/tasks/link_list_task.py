@@ -1,6 +1,7 @@
 """`LinkListTask`: links learned by finding either end among many nodes, each part of the score by itself."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -122,7 +123,7 @@ class LinkListTask(LinkTask):
         paths would learn from all others that a link speaks against its reverse.
         """
         ends = self.known_ends if self.hides_reverses else [self.known_ends[backward]]
-        marks = [mark_known(known.starts, known.nodes, edge_type, query, slot, count) for known in ends]
+        marks = [known.among(edge_type * self.num_nodes + query, slot, count) for known in ends]
         found: Tensor = marks[0] if len(marks) == 1 else marks[0] | marks[1]
         return found
 
@@ -162,9 +163,7 @@ class LinkListTask(LinkTask):
 
     def _known_ends(self, backward: bool) -> "KnownEnds":
         first, last = (self.links.target, self.links.source) if backward else (self.links.source, self.links.target)
-        key = np.unique((self.links.edge_type * self.num_nodes + first) * self.num_nodes + last)
-        starts = np.searchsorted(key, np.arange(self.num_types * self.num_nodes + 1) * self.num_nodes)
-        return KnownEnds(torch.from_numpy(starts), torch.from_numpy(key % self.num_nodes))
+        return KnownEnds.of(self.links.edge_type * self.num_nodes + first, last, self.num_nodes)
 
     def nodes_of(self, split: str) -> Ints:
         """Return all nodes: links are told apart from any."""
@@ -234,11 +233,28 @@ class LinkListTask(LinkTask):
         return {}
 
 
+@dataclass(frozen=True)
 class KnownEnds:
-    """Where known links of each type lead from each node: (T · N + 1,) starts among nodes."""
+    """Where known links lead from each query, a type and a node as one number; as large as links are many."""
 
-    def __init__(self, starts: Tensor, nodes: Tensor) -> None:
-        self.starts, self.nodes = starts, nodes
+    queries: Tensor  # (Q,) ascending, each once
+    starts: Tensor  # (Q + 2,) of a query's ends among `nodes`; after the last query one without any
+    nodes: Tensor
+
+    @classmethod
+    def of(cls, query: Ints, node: Ints, num_nodes: int) -> "KnownEnds":
+        key = np.unique(query * num_nodes + node)
+        queries, first = np.unique(key // num_nodes, return_index=True)
+        columns = (queries, np.concatenate([first, [len(key), len(key)]]), key % num_nodes)
+        return cls(*(torch.from_numpy(column) for column in columns))
 
     def to(self, device: torch.device) -> "KnownEnds":
-        return KnownEnds(self.starts.to(device), self.nodes.to(device))
+        return KnownEnds(self.queries.to(device), self.starts.to(device), self.nodes.to(device))
+
+    def among(self, query: Tensor, slot: Tensor, count: int) -> Tensor:
+        """(B, C) which of `count` candidates, whose places `slot` has, known links of queries lead to."""
+        place = torch.searchsorted(self.queries, query)
+        found = self.queries[place.clamp_max(len(self.queries) - 1)] == query
+        row = torch.where(found, place, len(self.queries))
+        marks: Tensor = mark_known(self.starts, self.nodes, torch.zeros_like(row), row, slot, count)
+        return marks

@@ -3,12 +3,14 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from gatas.errors import TransitionError
 from gatas.graph import NO_INVERSE, Graph
 from gatas.graph.inputs import Ints
-from gatas.nn.link_head import PathPlaces
+from gatas.nn.link_head import LinkHead, PathPlaces
 from gatas.nn.path_weights import PathWeights
+from gatas.ops.evidence.contract import SELF_LOOP_PATH
 from gatas.transitions import Transitions, TransitionSource
 from gatas.transitions.build import inverse_degree
 from gatas.transitions.paths import num_paths, path_of, relation_table
@@ -41,7 +43,7 @@ def path_weights(
             f"{num_relations} relations over {num_steps} steps make {count:,} paths; weights are for {MOST_PATHS:,} at "
             "most. Use fewer steps, or leave 'paths' out of link_score."
         )
-    paths = _paths_of(transitions, count, num_relations) if paths is None else paths
+    paths = walked_paths(transitions, graph) if paths is None else paths
     relations = relation_table(paths, num_relations, num_steps)  # (P, C)
     place = np.full(count, -1, np.int32)
     place[paths] = np.arange(len(paths), dtype=np.int32)
@@ -54,8 +56,38 @@ def path_weights(
     return PathWeights(of_path, len(edge_types), num_relations, own_path, rank), PathPlaces(forward, backward)
 
 
-def _paths_of(transitions: TransitionSource, count: int, num_relations: int) -> Ints:
-    """Return the ids of paths that occur, ascending, without the self-loop."""
+def with_met_paths(head: LinkHead, met: Ints, graph: Graph, edge_types: Ints) -> tuple[PathWeights, PathPlaces] | None:
+    """Return weights of further paths, that training never saw, by the factors that it learned; None where there are none.
+
+    Where weights are a table, paths that training never saw have none. With a path goes its reverse.
+
+    Args:
+        head: A head that scores by paths.
+        met: Ids of paths, known or not.
+        graph: A graph with the relations that paths are made of.
+        edge_types: The edge type of each type of link, or -1.
+    """
+    forward, backward = head.path_places
+    new = met[(met > SELF_LOOP_PATH) & (forward.cpu().numpy()[met] < 0)]
+    if head.paths.is_table or not len(new):
+        return None
+    num_relations, num_steps = graph.num_relations, head.paths.relations.shape[1]
+    new = np.union1d(new, reversed_paths(relation_table(new, num_relations, num_steps), graph))
+    new = new[forward.cpu().numpy()[new] < 0]
+    relations = relation_table(new, num_relations, num_steps)
+    place = torch.arange(head.paths.num_paths, head.paths.num_paths + len(new), dtype=torch.int32, device=forward.device)
+    forward, backward = forward.clone(), backward.clone()
+    forward[torch.from_numpy(new)] = place
+    backward[torch.from_numpy(reversed_paths(relations, graph))] = place
+    own = torch.tensor([path_of((max(kind, 0) + 1,), num_relations) for kind in edge_types.tolist()])
+    own_path = torch.where(torch.from_numpy(edge_types) >= 0, forward.cpu()[own].long(), -1)
+    return head.paths.extended(torch.from_numpy(relations), own_path), PathPlaces(forward, backward)
+
+
+def walked_paths(transitions: TransitionSource, graph: Graph) -> Ints:
+    """Return the ids of paths that occur in a table, or of all where rows are made on demand, without the self-loop."""
+    num_relations, num_steps = graph.num_relations, transitions.setting.num_steps
+    count = num_paths(num_relations, num_steps)
     if isinstance(transitions, Transitions):
         occurs = np.zeros(count, np.bool_)
         for shard in transitions.shards:
@@ -63,8 +95,25 @@ def _paths_of(transitions: TransitionSource, count: int, num_relations: int) -> 
         occurs[0] = False
         return np.flatnonzero(occurs)
     every = np.arange(1, count)
-    walked: Ints = every[(relation_table(every, num_relations, transitions.setting.num_steps) != 0).all(1)]
+    walked: Ints = every[(relation_table(every, num_relations, num_steps) != 0).all(1)]
     return walked
+
+
+def count_paths(graph: Graph, num_steps: int) -> int:
+    """Return how many typed paths of up to three steps walks can take at most, without building their rows."""
+    kind, source, target = (np.asarray(column, np.int64) for column in (graph.edge_type, graph.source, graph.neighbour))
+    ones, shape = np.ones(len(kind), np.bool_), (graph.num_edge_types, graph.num_nodes)
+    leaving = sparse.csr_array((ones, (kind, source)), shape)  # which types of edges leave each node
+    arriving = sparse.csr_array((ones, (kind, target)), shape)
+    count = len(np.unique(kind))
+    if num_steps > 1:
+        count += int((arriving @ leaving.T).nnz)
+    if num_steps > 2:
+        before, after = arriving.sum(0)[source], leaving.sum(0)[target]  # types that lead to an edge, and on from it
+        through = np.bincount(kind, before.astype(np.float64) * after, minlength=graph.num_edge_types)
+        first, last = (leaving @ arriving.T).sum(1), (arriving @ leaving.T).sum(1)  # of those that lead to its type, and on
+        count += int(np.minimum(through, first.astype(np.float64) * last).sum())
+    return count
 
 
 def reversed_paths(relations: NDArray[np.int64], graph: Graph) -> Ints:

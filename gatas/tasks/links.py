@@ -15,12 +15,13 @@ from gatas.graph import NO_INVERSE, Graph
 from gatas.graph.inputs import Ints
 from gatas.nn import PairHead
 from gatas.nn.encoder import shapes_are_fixed
-from gatas.nn.link_head import LinkHead, PathRows
+from gatas.nn.link_head import LinkHead, PathPlaces, PathRows
+from gatas.nn.path_weights import PathWeights
 from gatas.ops.distinct import distinct
 from gatas.sampling import Neighbourhood
 from gatas.sampling.sampler import Mode
 from gatas.tasks.link_lists import Links
-from gatas.tasks.link_paths import log_degrees, path_weights, walks_both_ways
+from gatas.tasks.link_paths import log_degrees, path_weights, walked_paths, walks_both_ways, with_met_paths
 from gatas.tasks.model import Model
 from gatas.tasks.settings import ModelSettings
 from gatas.transitions import OnDemand, Transitions, TransitionSource
@@ -35,10 +36,15 @@ class LinkPredictor(Model):
         dataset: The data that it is made for.
         transitions: Transition probabilities, where they exist already; computed if left out.
         seed: Weights are a function of it.
-        settings: Those of `ModelConfig`, all optional. People change most often: `num_steps` (2), `sample_size` (50),
-            `num_heads` (4), `head_size` and `neighbour_size` (50), `dropout` (0.3), `node_embedding_size` (50 where nodes have
-            no features, else 0), `max_candidates` and `max_degree` (all), `pair_hidden_size`
-            (width of the layers that score a link; 256), `pair_products` (also score by products of both ends; True).
+        paths: Ids of the typed paths that have weights, ascending, where these are known from an earlier training; all that
+            the transitions have if left out.
+        settings: Those of `ModelConfig`, all optional. People change most often: `link_score` (vectors and paths, and
+            neighbourhood where nodes have features or few edges), `num_steps` (C, the longest path; 3, or fewer where walks or
+            typed paths are many), `vector_size` (512), `decoder` (of vectors; complex), `dropout` (0.3), `max_degree` and
+            `max_candidates` (what is kept of large neighbourhoods; all that fits). Where neighbourhoods are looked at, also
+            `sample_size` (50), `num_heads` (4), `head_size` and `neighbour_size` (50), and `node_embedding_size` (50 where
+            nodes have no features, else 0). `link_score="pair"` is the paper's way, over two steps. `config` has what was
+            taken, `choices` says why.
 
     >>> model = LinkPredictor(dataset, num_steps=3)
     >>> run = gatas.fit(model, dataset, seed=0)
@@ -53,11 +59,15 @@ class LinkPredictor(Model):
         *,
         transitions: TransitionSource | None = None,
         seed: int = 0,
+        paths: Ints | None = None,
         **settings: Unpack[ModelSettings],
     ) -> None:
+        self.given_paths = paths
         super().__init__(dataset, transitions=transitions, seed=seed, **settings)
         self.register_buffer("asked_of_path", torch.from_numpy(asked_of_path(dataset)), persistent=False)
         self.register_buffer("log_degree", log_degrees(dataset.graph), persistent=False)
+        if transitions is None:  # others were told when rows were made
+            self._warn_of_parts_left_out()
         self.hidden: HiddenFolds | None = None
         self.degrees_without: dict[int, Tensor] = {}  # `log_degree` of the graph without a fold
 
@@ -74,20 +84,24 @@ class LinkPredictor(Model):
         parts: Any = config.link_score
         if "paths" in parts and not walks_both_ways(self.graph):
             parts = tuple(part for part in parts if part != "paths")
-            warnings.warn(
-                "some edges cannot be walked back, so paths between nodes say nothing about links here and are left out. "
-                "Read the graph with direction: inverse to use them.",
-                GatasWarning,
-                stacklevel=2,
-            )
             if not parts:
                 raise ConfigError("link_score is paths alone, but some edges cannot be walked back. Add vectors to it.")
         weights, places = None, None
         if "paths" in parts:
-            weights, places = path_weights(self.graph, self.transitions, self.edge_types, config.path_factors)
+            given = (self.edge_types, config.path_factors, self.given_paths)
+            weights, places = path_weights(self.graph, self.transitions, *given)
         sizes = (self.graph.num_nodes, len(self.names), self.encoder.output_size)
         settings: Any = {"decoder": config.decoder, "vector_size": config.vector_size}
         return LinkHead(parts, *sizes, **settings, paths=weights, places=places)
+
+    def _warn_of_parts_left_out(self) -> None:
+        if "paths" in self.config.link_score and "paths" not in self.parts:
+            warnings.warn(
+                "some edges cannot be walked back, so paths between nodes say nothing about links here and are left out. "
+                "Read the graph with direction: inverse to use them.",
+                GatasWarning,
+                stacklevel=3,
+            )
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Take weights, and with them the paths that have any: a table that was not built here may have others."""
@@ -146,11 +160,26 @@ class LinkPredictor(Model):
         self.transitions = make(graph, setting.num_steps, setting.kind, **limits)
         self.graph, before = graph, self.graph
         self.hide(None)
+        known = self._meet_paths()
         try:
             yield
         finally:
             self.transitions, self.graph = walks, before
+            if known is not None:
+                self.link_head.replace_paths(*known)
             self.hide(None)
+
+    def _meet_paths(self) -> tuple[PathWeights, PathPlaces] | None:
+        """Give weights to paths that rows have and training never saw; return what there was before, where there are any."""
+        if "paths" not in self.parts or not isinstance(self.transitions, Transitions):  # on demand all paths have weights
+            return None
+        head = self.link_head
+        found = with_met_paths(head, walked_paths(self.transitions, self.graph), self.graph, self.edge_types)
+        if found is None:
+            return None
+        before = head.paths, head.path_places
+        head.replace_paths(*found)
+        return before
 
     def forward(
         self,

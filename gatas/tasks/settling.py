@@ -7,7 +7,7 @@ from gatas.datasets import Dataset, NodeTargets, NumberTargets
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, checked, model_defaults
 from gatas.tasks.recommended import Recommended, recommended
-from gatas.tasks.walk_limits import Resolved, resolved
+from gatas.tasks.walk_limits import Resolved, WalkLimits, resolved, scored_by_paths
 
 FEW_EDGES = 10
 """Nodes with fewer edges on average are too little known by vectors of their own: links are scored by neighbourhoods too."""
@@ -35,10 +35,13 @@ def settled(dataset: Dataset, config: ModelConfig) -> Resolved:
     if config.link_score == "auto" and links:
         changed["link_score"], reason = _parts(dataset)
         reasons.append(f"link_score: {', '.join(changed['link_score'])}, since nodes have {reason}")
+    config, num_types = config.model_copy(update=changed), len(dataset.names) if links else 0
     if dataset.mapped:  # rows are made when they are needed, of any number of steps
-        changed |= {"num_steps": 3} if config.num_steps == "auto" else {}
+        limits = WalkLimits(dataset.graph, links, num_types if scored_by_paths(config) else 0)
+        changed = {"num_steps": limits.steps_on_demand()} if config.num_steps == "auto" else {}
         changed |= {"max_degree": None} if config.max_degree == "auto" else {}
-    found = resolved(config.model_copy(update=changed), dataset.graph, links=links)
+        config = config.model_copy(update=changed)
+    found = resolved(config, dataset.graph, links=links, num_types=num_types)
     return found._replace(reasons=reasons + found.reasons)
 
 

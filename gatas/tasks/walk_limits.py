@@ -11,10 +11,14 @@ import numpy as np
 
 from gatas.graph import Graph
 from gatas.tasks.config import ModelConfig
+from gatas.tasks.link_paths import MOST_PATHS, count_paths
 from gatas.transitions.cost import Caps, caps_by_step, entry_bytes, estimate_cost, total_memory, walks_by_step
+from gatas.transitions.paths import num_paths
 
 MOST_WALKS = {3: 1e8, 2: 3e8}
 """For links: walks from all nodes together, by the number of their steps. There is a table for every fold, read in whole."""
+MOST_TYPED_PATHS = {3: 1e7, 2: 1e8}
+"""For links: pairs of a type of link and a typed path, each of which has three weights in every step of the training."""
 LINK_TABLES, SHARE_OF_MEMORY = 3, 0.5
 """Tables of links held at once (of the whole graph, of a fold, of the next); the share of the machine's memory for tables."""
 MOST_ENTRIES, MOST_LOOKS = 2e8, 4e9
@@ -27,10 +31,14 @@ CANDIDATES: tuple[int, ...] = tuple(1 << power for power in range(10, 5, -1))
 
 @dataclass(frozen=True)
 class WalkLimits:
-    """How many steps the rows of a graph may have; of `links` there are more tables, and less room for each."""
+    """How many steps the rows of a graph may have; of `links` there are more tables, and less room for each.
+
+    Typed paths have weights for each of `num_types` types of link; 0 where links are not scored by paths.
+    """
 
     graph: Graph
     links: bool
+    num_types: int = 0
 
     def fits(self, num_steps: int, max_degree: int | None) -> bool:
         """Whether the rows of all nodes stay within bounds."""
@@ -51,9 +59,33 @@ class WalkLimits:
             needed = estimate_cost(self.graph, num_steps, None, max_candidates, max_degree).num_bytes
         return needed <= SHARE_OF_MEMORY * total_memory()
 
+    def fits_paths(self, num_steps: int, *, on_demand: bool = False) -> bool:
+        """Whether typed paths are few enough to have weights for each type; rows made `on_demand` may have any of them."""
+        every = num_paths(self.graph.num_relations, num_steps)
+        most = MOST_TYPED_PATHS.get(num_steps, MOST_TYPED_PATHS[2])
+        if not self.num_types or (every <= MOST_PATHS and every * self.num_types <= most):
+            return True
+        if every > MOST_PATHS or on_demand:
+            return False
+        return count_paths(self.graph, num_steps) * self.num_types <= most
+
     def steps(self, max_degree: int | None) -> int:
-        """Return three steps where these fit, else two."""
-        return 3 if self.fits(3, max_degree) else 2
+        """Return three steps where these fit, else two; one where typed paths of two are too many."""
+        if self.fits(3, max_degree) and self.fits_paths(3):
+            return 3
+        return 2 if self.fits_paths(2) else 1
+
+    def steps_on_demand(self) -> int:
+        """Return how many steps rows have that are made when they are needed: three unless typed paths are too many."""
+        return next((steps for steps in (3, 2) if self.fits_paths(steps, on_demand=True)), 1)
+
+    def reason(self, steps: int, max_degree: int | None) -> str:
+        """Return why walks have so many steps, in words."""
+        if steps == 3:
+            return "three fit"
+        if steps == 2 and not self.fits(3, max_degree):
+            return "the walks of three are too many"
+        return f"typed paths of {('two', 'three')[steps - 1]} are too many for {self.num_types:,} types of links"
 
     def degree(self, num_steps: int) -> int | None:
         """Return the limit on degrees that keeps rows within bounds; None where they are without one."""
@@ -77,13 +109,14 @@ class Resolved(NamedTuple):
 ON_DEMAND = "transitions: made on demand for each batch, since a table of them does not fit into memory"
 
 
-def resolved(config: ModelConfig, graph: Graph, *, links: bool) -> Resolved:
+def resolved(config: ModelConfig, graph: Graph, *, links: bool, num_types: int = 0) -> Resolved:
     """Settle what is `auto`: three steps where they fit, else two, past fewer hubs, and of these the likeliest candidates."""
-    limits, changed, reasons = WalkLimits(graph, links), dict[str, int | None](), list[str]()
+    limits = WalkLimits(graph, links, num_types if scored_by_paths(config) else 0)
+    changed, reasons = dict[str, int | None](), list[str]()
     if config.num_steps == "auto":
-        steps = limits.steps(None if config.max_degree == "auto" else config.max_degree)
-        changed["num_steps"] = steps
-        reasons.append(f"num_steps: {steps}, since {'three fit' if steps == 3 else 'the walks of three are too many'}")
+        own_degree = None if config.max_degree == "auto" else config.max_degree
+        changed["num_steps"] = steps = limits.steps(own_degree)
+        reasons.append(f"num_steps: {steps}, since {limits.reason(steps, own_degree)}")
     if config.max_degree != "auto":
         return Resolved(config.model_copy(update=changed), reasons)
     steps = changed.get("num_steps") or config.num_steps  # type: ignore[assignment]
@@ -101,6 +134,11 @@ def resolved(config: ModelConfig, graph: Graph, *, links: bool) -> Resolved:
     if on_demand:
         reasons.append(ON_DEMAND)
     return Resolved(config.model_copy(update=changed), reasons, on_demand)
+
+
+def scored_by_paths(config: ModelConfig) -> bool:
+    """Whether typed paths are a part of the score of links."""
+    return config.link_score == "auto" or "paths" in config.link_score
 
 
 def count_walks(graph: Graph, num_steps: int, max_degree: int | None, max_candidates: Caps = None) -> float:

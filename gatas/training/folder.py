@@ -84,6 +84,8 @@ class StoredRun:
     def make_model(self, dataset: Dataset, transitions: TransitionSource | None = None) -> Model:
         """Make the trained model over its data and, where they exist already, its transitions."""
         settings = {**self.config.model.model_dump(), "node_embedding_start": "random"}  # weights are those of the run
+        if (paths := self.weights.get("head.path_ids")) is not None:
+            settings["paths"] = paths.numpy()
         model = MODELS[type(dataset.targets)](dataset, transitions=transitions, seed=self.about["seed"], **settings)
         model.config = model.config.model_copy(update={"node_embedding_start": self.config.model.node_embedding_start})
         try:

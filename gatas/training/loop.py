@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 
 from gatas.datasets import Dataset
-from gatas.errors import ConfigError, GatasError, GatasWarning, TrainingError
+from gatas.errors import ConfigError, GatasError, TrainingError
 from gatas.graph import Graph
 from gatas.ops.memory import memory_kept
 from gatas.ops.threads import settle_threads
@@ -25,6 +24,7 @@ from gatas.training.final_test import final_graph, measured_on
 from gatas.training.folder import MODELS, write_run
 from gatas.training.group import ALONE, Group
 from gatas.training.interrupt import Interrupt, interruptible
+from gatas.training.jumps import warn_of_jumps
 from gatas.training.learner import Learner
 from gatas.training.limit import Limit
 from gatas.training.products import quick_products
@@ -33,9 +33,6 @@ from gatas.training.run import Details, TrainedRun
 from gatas.training.stopping import EarlyStopping, Rule
 from gatas.training.storage import ADVICE, check_range, is_narrow
 from gatas.training.task_making import choices_of, make_task
-
-JUMP = 3.0
-"""A loss that is so many times that of the epoch before, and more by 1 at least, is worth a warning."""
 
 
 def make_model(dataset: Dataset, config: Config, seed: int, like: Model | None = None) -> Model:
@@ -286,17 +283,8 @@ class Session:
         return columns
 
     def warn_of_jump(self, entry: Entry) -> None:
-        """Report a training loss that is far above the one of the epoch before."""
-        if not self.history:
-            return
-        for seed, before, now in zip(self.seeds, self.history[-1]["loss"], entry["loss"], strict=True):
-            if now > JUMP * before > 0 and now > before + 1:
-                warnings.warn(
-                    f"the training loss rose from {before:.3g} to {now:.3g} in epoch {entry['epoch'] + 1} (seed {seed}). The "
-                    "best weights are kept; a smaller learning_rate or max_norm makes such jumps unlikely.",
-                    GatasWarning,
-                    stacklevel=2,
-                )
+        """Report losses that are far above those of the epochs before."""
+        warn_of_jumps(self.history, entry, self.seeds)
 
     def check(self, losses: torch.Tensor, position: Position, batches: Batches, checkpoints: Checkpoints) -> None:
         """Refuse to go on with a loss or weights that are not finite; what was good is kept."""

@@ -111,7 +111,8 @@ def metric_of(entry: Entry) -> str:
 
 def _walks(config: Config, dataset: Dataset) -> tuple[Any, ...]:
     """Return what the transitions of a model depend on."""
-    model = resolved(config.model, dataset.graph, links=isinstance(dataset.targets, LinkTargets)).config
+    links = isinstance(dataset.targets, LinkTargets)
+    model = resolved(config.model, dataset.graph, links=links, num_types=len(dataset.names) if links else 0).config
     return (model.steps, model.transition_kind, model.max_candidates, model.degree_limit, model.revisits, model.ablation)
 
 

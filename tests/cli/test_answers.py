@@ -78,7 +78,9 @@ def test_predict_finds_likely_links_that_are_not_known(gatas, kinship_folder, tm
     train = dataset.splits["train"]
     node = int(train.source[(train.edge_type == 0) & (train.label == 1)][0])
     name = dataset.graph.id_of(node)
-    code, out, _ = gatas("predict", kinship_folder, "--source", name, "--type", "grandparent", "--top", 984, "--json")
+    code, out, _ = gatas(
+        "predict", kinship_folder, "--source", name, "--type", "grandparent", "--top", 984, "--known", "train", "--json"
+    )
     found = {row["target"] for row in json.loads(out)}
     known = {
         dataset.graph.id_of(int(k)) for k in train.target[(train.source == node) & (train.edge_type == 0) & (train.label == 1)]

@@ -55,6 +55,16 @@ def test_links_of_types_that_no_edge_has_are_left_out_with_a_warning():
     assert edges(graph) == {(0, "a", 1), (1, "b", 2), (2, "a", 3), (3, "a", 1)}
 
 
+@pytest.mark.parametrize(("direction", "left"), [({}, {(3, "a", 1)}), ({"undirected": True}, set())])
+def test_a_link_of_the_test_as_well_is_no_edge_there(direction, left):
+    dataset = toy(**direction)
+    splits = {**dataset.splits, "test": pairs((0, 1, 3, 1), (1, 0, 3, 1), (3, 0, 0, 0))}
+    dataset = Dataset.for_links(dataset.graph, splits, ("a", "b"), name="toy")
+    with pytest.warns(GatasWarning, match=r"toy: [12] validation links? of the test as well"):
+        found = dataset.with_validation_edges()
+    assert edges(found.graph) - edges(dataset.graph) == left
+
+
 def test_without_a_split_of_validation_there_is_nothing_to_add():
     dataset = toy()
     with pytest.raises(GraphError, match="toy has no split 'valid'"):

@@ -11,6 +11,7 @@ from gatas.datasets import Dataset, Pairs
 from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.inference import Predictor
+from gatas.nn.path_weights import PathWeights
 from gatas.tasks import LinkPredictor
 from gatas.tasks.link_paths import log_degrees
 from gatas.tasks.link_scorer import PartsScorer
@@ -115,6 +116,30 @@ def test_known_links_are_ranked_neither_forwards_nor_backwards(runs):
     assert sorted(to_four) == [0, 1, *range(5, 12)]  # 2 and 3 like it
 
 
+def test_links_of_validation_are_known_unless_asked_for_and_those_of_test_are_not(runs):
+    predictor = runs(("vectors", "paths")).predictor
+    found = {
+        (known, node): set(range(12)) - set(predictor.rank_links(node, "likes", 50, **known_as(known)).targets.to_pylist())
+        for known in ("train", "valid", "all", None)
+        for node in (0, 6)
+    }
+    assert found["train", 0] == {0, 1} and found["train", 6] == {6, 7}
+    assert found["valid", 0] == found[None, 0] == found["all", 0] == {0, 1, 2}
+    assert found["valid", 6] == found[None, 6] == {6, 7} and found["all", 6] == {6, 7, 8}
+    assert 0 not in predictor.rank_links(target=2, edge_type="likes", top=50).sources.to_pylist()
+    with pytest.raises(GatasError, match="expected 'train', 'valid', 'all'"):
+        predictor.rank_links(0, "likes", known="test")
+
+
+def known_as(known):
+    return {} if known is None else {"known": known}
+
+
+def test_links_of_validation_that_go_both_ways_are_known_from_either_end():
+    run = trained_on(likes(undirected=True), ("vectors", "paths"))
+    assert 0 not in run.predictor.rank_links(2, "likes", 50).targets.to_pylist()
+
+
 @pytest.mark.parametrize("given", [{}, {"source": 1, "target": 2}])
 def test_one_end_is_asked_for(runs, given):
     with pytest.raises(GatasError, match="give one of them, and the other is looked for"):
@@ -148,6 +173,15 @@ def test_weights_of_paths_are_loaded_with_their_paths(runs):
     for name, tensor in run.model.link_head.named_buffers():
         assert torch.equal(tensor, dict(nearby.link_head.named_buffers())[name]), name
     assert torch.equal(nearby.link_head.paths(), run.model.link_head.paths())
+
+
+def test_a_run_is_loaded_without_weights_for_other_paths(runs, tmp_path, monkeypatch):
+    run, sizes = runs(("vectors", "paths")), []
+    run.save(tmp_path / "run")
+    made = PathWeights.__init__
+    monkeypatch.setattr(PathWeights, "__init__", lambda self, *given: (sizes.append(len(given[0])), made(self, *given))[1])
+    gatas.load(tmp_path / "run", device="cpu")
+    assert sizes == [len(run.model.link_head.path_ids)]
 
 
 def test_weights_of_some_types_are_those_of_all(monkeypatch):

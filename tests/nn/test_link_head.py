@@ -131,5 +131,7 @@ def test_paths_are_left_out_where_edges_cannot_be_walked_back():
     with pytest.warns(GatasWarning, match="cannot be walked back"):
         model = predictor(likes(inverse=False), seed=0, **PARTS)
     assert model.parts == ("vectors", "neighbourhood")
-    with pytest.warns(GatasWarning), pytest.raises(ConfigError, match="Add vectors"):
+    model.reset(1)  # says it no second time, nor does a model over the same rows
+    predictor(likes(inverse=False), seed=0, transitions=model.transitions, **PARTS)
+    with pytest.raises(ConfigError, match="Add vectors"):
         predictor(likes(inverse=False), seed=0, link_score=("paths",))

@@ -13,6 +13,7 @@ from gatas.datasets import Dataset, Pairs
 from gatas.errors import ConfigError
 from gatas.graph import Graph
 from gatas.tasks import LinkListTask, LinkTask
+from gatas.tasks.link_list_task import KnownEnds
 from gatas.tasks.link_lists import Links, list_batches
 from gatas.tasks.part_weights import Examples, fit_bias, fit_part_weights
 from gatas.tasks.walk_limits import WalkLimits, count_walks, resolved
@@ -49,6 +50,19 @@ def test_every_link_is_in_one_batch_with_its_ends_among_the_candidates(num_nodes
     assert sorted(seen) == sorted(tuple(map(int, row)) for row in every)
     order = list(dict.fromkeys(batches.fold.tolist()))
     assert order == [2, 0, 3, 1]
+
+
+def test_known_ends_of_many_types_and_nodes_take_no_more_room_than_the_links():
+    generator, num_nodes = np.random.default_rng(0), 4_600_000
+    query, node = 822 * num_nodes - generator.integers(1, 40, 100), generator.integers(num_nodes, size=100)
+    known = KnownEnds.of(query, node, num_nodes)
+    assert len(known.starts) + len(known.queries) + len(known.nodes) <= 302
+    candidates = np.unique(np.concatenate([node[:50], [1, 2, 3]]))
+    slot = torch.full((num_nodes,), -1, dtype=torch.int32)
+    slot[torch.from_numpy(candidates)] = torch.arange(len(candidates), dtype=torch.int32)
+    asked = np.array([*np.unique(query), 0, 7, 822 * num_nodes])
+    expected = [[(one, other) in set(zip(query, node, strict=True)) for other in candidates] for one in asked]
+    assert np.array_equal(known.among(torch.from_numpy(asked), slot, len(candidates)).numpy(), expected)
 
 
 def test_nodes_may_be_drawn_by_degree():

@@ -8,6 +8,7 @@ from gatas.datasets import Dataset
 from gatas.graph import Graph
 from gatas.tasks import NodeClassifier
 from gatas.tasks.config import ModelConfig
+from gatas.tasks.link_paths import count_paths
 from gatas.tasks.walk_limits import WalkLimits, count_walks, resolved
 from gatas.training import Config
 from gatas.transitions import OnDemand, Transitions
@@ -126,3 +127,40 @@ def test_tables_of_links_keep_the_likeliest_candidates_where_memory_asks_for_it(
     of_memory(monkeypatch, 2 * 3 * walks * entry_bytes(dataset.graph.num_relations, 2))
     found = resolved(config, dataset.graph, links=True)
     assert found.config.max_degree == 16 and found.config.max_candidates == 64 and not found.on_demand
+
+
+def of_types(num_types, num_nodes=200, num_edges=600):
+    """A sparse graph with as many types of links as a knowledge graph may have."""
+    generator = np.random.default_rng(0)
+    columns = [generator.integers(num_nodes, size=num_edges), generator.integers(num_nodes, size=num_edges)]
+    return Graph.from_edges(*columns, np.arange(num_edges) % num_types, num_nodes=num_nodes, inverse=True)
+
+
+@pytest.mark.parametrize("num_types", [1, 4, 60])
+@pytest.mark.parametrize("num_steps", [1, 2, 3])
+def test_typed_paths_are_counted_without_building_rows(num_types, num_steps):
+    graph = of_types(num_types)
+    shards = Transitions.build(graph, num_steps, revisits=True).shards
+    walked = set(np.concatenate([np.unique(shard.path) for shard in shards]).tolist()) - {0}
+    count = count_paths(graph, num_steps)
+    assert len(walked) <= count <= 1.5 * len(walked)
+
+
+def test_links_of_hundreds_of_types_have_so_few_steps_that_their_paths_can_have_weights():
+    graph, config = of_types(250), ModelConfig(num_steps="auto", max_degree="auto")
+    assert resolved(config, graph, links=True).config.num_steps == 3  # a head over both representations, without paths
+    config = config.model_copy(update={"link_score": "auto"})
+    found = resolved(config, graph, links=True, num_types=250)
+    assert found.config.num_steps == 2
+    assert found.reasons[0] == "num_steps: 2, since typed paths of three are too many for 250 types of links"
+    assert WalkLimits(graph, True, num_types=250).steps_on_demand() == 2
+    assert resolved(config, graph, links=True, num_types=2).config.num_steps == 2  # ids of paths are too many
+
+
+def test_paths_of_one_step_are_left_where_those_of_two_are_too_many(monkeypatch):
+    monkeypatch.setattr("gatas.tasks.walk_limits.MOST_TYPED_PATHS", {3: 1e3, 2: 1e3})
+    config = ModelConfig(num_steps="auto", max_degree="auto", link_score=("vectors", "paths"))
+    found = resolved(config, of_types(60), links=True, num_types=60)
+    assert found.config.num_steps == 1 and "typed paths of two are too many for 60 types" in found.reasons[0]
+    without = config.model_copy(update={"link_score": ("vectors",)})
+    assert resolved(without, of_types(60), links=True, num_types=60).config.num_steps == 3

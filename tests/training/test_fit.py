@@ -59,6 +59,7 @@ def test_two_camps_are_told_apart():
     assert run.history[-1]["loss"] < 0.5 * run.history[0]["loss"]
 
 
+@pytest.mark.filterwarnings("ignore:the (training|validation) loss rose")
 def test_links_of_a_circle_are_learned():
     dataset = likes()
     run = fit(

@@ -73,7 +73,7 @@ export function Walks({ link }: { link: LinkExplanation }) {
       {shown.length === 0 && <p class="note">No path of at most {link.num_steps} {link.num_steps === 1 ? "step" : "steps"} leads from one to the other{link.known && ", but for the link itself"}.</p>}
       {shown.map((path) => (
         <div key={path.name}>
-          <p><Swatch colour={colourOfTerm(path, link.paths)} />{path.name} <span class="note">{asEffect(path.value)}; {counted(path.num_walks ?? 0, "walk")}, P {asSmallPercent(path.probability)} forth, {asSmallPercent(path.probability_back)} back</span></p>
+          <p><Swatch colour={colourOfTerm(path, link.paths)} />{path.name} <span class="note">{asEffect(path.value)}; {counted(path.num_walks ?? 0, "walk")}, P {asSmallPercent(path.probability)} forth, about {asSmallPercent(path.probability_back)} back</span></p>
           <ol>
             {path.walks.map((walk) => (
               <li key={walk.nodes.join("\u0000")}>

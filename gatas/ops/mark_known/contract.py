@@ -9,10 +9,10 @@ from torch import Tensor
 class KnownInputs(NamedTuple):
     """B queries, C candidate slots, N nodes, T link types."""
 
-    known_indptr: Tensor  # (T·N + 1,) int64  where the known links of (type, query node) begin
+    known_indptr: Tensor  # (T·N + 1,) int64  where the known links of (type, query node) begin; with T = 1, of numbered queries
     known_node: Tensor  # int32 or int64      the other ends of known links
     link_type: Tensor  # (B,) int64
-    query: Tensor  # (B,) int64   node index
+    query: Tensor  # (B,) int64   node index, or number
     slot: Tensor  # (N,) int32    the place of a node among the C candidates, or -1
     num_slots: int
 
