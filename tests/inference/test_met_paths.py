@@ -1,5 +1,7 @@
 """Paths that training never saw have weights where these come from factors: with new nodes, and with validation edges."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,8 @@ EDGES = np.array([(0, 0, 1), (0, 0, 2), (0, 1, 2), (1, 0, 3), (3, 1, 2), (2, 1, 
 def of_edges(count, num_nodes):
     source, kind, target = EDGES[:count].T
     graph = Graph.from_edges(source, target, kind, num_nodes=num_nodes, inverse=True, edge_type_names=["a", "b"])
-    return Dataset.for_links(graph, {"train": Pairs(*EDGES[:3].T, np.ones(3, np.int8))}, ("a", "b"))
+    source, kind, target = EDGES[:3].T
+    return Dataset.for_links(graph, {"train": Pairs(source, kind, target, np.ones(3, np.int8))}, ("a", "b"))
 
 
 @pytest.fixture
@@ -48,14 +51,15 @@ def test_links_of_new_nodes_score_as_in_a_model_of_the_whole_graph(models):
     extended, expected = there.with_new_nodes(None, columns), Predictor(full, of_edges(6, 4))
     source, kinds, target = every_link()
     assert extended.predict_links(source, kinds, target) == pytest.approx(expected.predict_links(source, kinds, target))
-    for end in ("source", "target"):
+    ends: list[dict[str, Any]] = [{"source": 3}, {"target": 3}]
+    for end in ends:
         one, other = (
-            predictor.rank_links(**{end: 3}, edge_type="a", top=9, known="train").probabilities
-            for predictor in (extended, expected)
+            predictor.rank_links(**end, edge_type="a", top=9, known="train").probabilities for predictor in (extended, expected)
         )
         assert one == pytest.approx(other)
     for link in ((0, "a", 3), (2, "a", 3)):
-        explained, known = extended.explain_link(*link), expected.explain_link(*link)
+        explained: Any = extended.explain_link(*link)
+        known: Any = expected.explain_link(*link)
         assert explained.answer.log_odds == pytest.approx(known.answer.log_odds)
         assert {path.name: path.value for path in explained.paths} == pytest.approx({p.name: p.value for p in known.paths})
     assert small.link_head.paths is before[0]
@@ -81,7 +85,8 @@ def test_where_weights_are_a_table_new_paths_have_none():
     assert small.link_head.paths.is_table
     there = Predictor(small, of_edges(3, 3))
     extended = there.with_new_nodes(None, ([1], ["a"], [3]))
-    (only,) = extended.explain_link(0, "b", 3).terms[1:]
+    explained: Any = extended.explain_link(0, "b", 3)
+    (only,) = explained.terms[1:]
     assert only.kind == "no path"
 
 

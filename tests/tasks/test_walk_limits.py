@@ -132,8 +132,8 @@ def test_tables_of_links_keep_the_likeliest_candidates_where_memory_asks_for_it(
 def of_types(num_types, num_nodes=200, num_edges=600):
     """A sparse graph with as many types of links as a knowledge graph may have."""
     generator = np.random.default_rng(0)
-    columns = [generator.integers(num_nodes, size=num_edges), generator.integers(num_nodes, size=num_edges)]
-    return Graph.from_edges(*columns, np.arange(num_edges) % num_types, num_nodes=num_nodes, inverse=True)
+    source, target = generator.integers(num_nodes, size=(2, num_edges))
+    return Graph.from_edges(source, target, np.arange(num_edges) % num_types, num_nodes=num_nodes, inverse=True)
 
 
 @pytest.mark.parametrize("num_types", [1, 4, 60])

@@ -1,6 +1,7 @@
 """A loss that jumps is reported, and a final test may see validation links."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ def test_a_jump_of_the_loss_is_reported():
 
 def told_of(losses, name="loss"):
     """The warnings that epochs with such losses give, one after another."""
-    history, said = [], []
+    history: list[Any] = []
+    said = []
     for epoch, loss in enumerate(losses):
         entry = {"epoch": epoch, "loss": [0.1], name: [loss]}
         with warnings.catch_warnings(record=True) as caught:
