@@ -70,7 +70,7 @@ def train(
             raise
     if not group.first:
         return
-    reports = written_reports(runs, folder, device) if report else []
+    reports = written_reports(list(runs), folder, device) if report else []
     if json:
         print_json(as_json(runs, folder))
     else:

@@ -3,11 +3,11 @@
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from gatas.tuning.plots import history_plot
-from gatas.tuning.trial import Trial
+from gatas.tuning.trial import Outcome, Trial
 
 
 def test_the_legend_lies_outside_of_the_points():
-    outcomes = ("finished", "pruned", "diverged")
+    outcomes: tuple[Outcome, ...] = ("finished", "pruned", "diverged")
     trials = [Trial(number, {}, outcomes[number % 3], 0.9 - number / 100, 0.5, 3, 1.0) for number in range(1, 13)]
     figure = history_plot(trials, "accuracy")
     canvas = FigureCanvasAgg(figure)
