@@ -26,18 +26,30 @@ if TYPE_CHECKING:
         GatasError,
         GatasWarning,
         GraphError,
+        MissingExtraError,
         TrainingError,
         TransitionError,
     )
     from gatas.graph import Graph, read_graph
     from gatas.graph.networkx import from_networkx, to_networkx
     from gatas.graph.pyg import from_pyg
-    from gatas.inference import Predictor, Run, fit, fit_many, load
+    from gatas.inference import (
+        Explanation,
+        LinkExplanation,
+        LinkPrediction,
+        NumberPrediction,
+        Prediction,
+        Predictor,
+        Run,
+        fit,
+        fit_many,
+        load,
+    )
     from gatas.inference.classifier import GatasClassifier
     from gatas.nn import Encoder
     from gatas.sampling import Neighbourhood, NeighbourSampler
     from gatas.tasks import LinkPredictor, NodeClassifier, NodeRegressor
-    from gatas.training import Config, load_config
+    from gatas.training import Config, Limit, Runs, load_config
     from gatas.transitions import OnDemand, Transitions
     from gatas.tuning import tune
 
@@ -47,24 +59,32 @@ _HOMES = {
     "Dataset": "gatas.datasets",
     "DatasetError": "gatas.errors",
     "Encoder": "gatas.nn",
+    "Explanation": "gatas.inference",
     "GatasClassifier": "gatas.inference.classifier",
     "GatasError": "gatas.errors",
     "GatasWarning": "gatas.errors",
     "Graph": "gatas.graph",
     "GraphError": "gatas.errors",
+    "Limit": "gatas.training",
+    "LinkExplanation": "gatas.inference",
+    "LinkPrediction": "gatas.inference",
     "LinkPredictor": "gatas.tasks",
     "LinkTargets": "gatas.datasets",
+    "MissingExtraError": "gatas.errors",
     "NeighbourSampler": "gatas.sampling",
     "Neighbourhood": "gatas.sampling",
     "NodeClassifier": "gatas.tasks",
     "NodeRegressor": "gatas.tasks",
     "NodeTable": "gatas.datasets",
     "NodeTargets": "gatas.datasets",
+    "NumberPrediction": "gatas.inference",
     "NumberTargets": "gatas.datasets",
     "OnDemand": "gatas.transitions",
     "Pairs": "gatas.datasets",
+    "Prediction": "gatas.inference",
     "Predictor": "gatas.inference",
     "Run": "gatas.inference",
+    "Runs": "gatas.training",
     "TrainingError": "gatas.errors",
     "TransitionError": "gatas.errors",
     "Transitions": "gatas.transitions",
@@ -88,24 +108,32 @@ __all__ = [
     "Dataset",
     "DatasetError",
     "Encoder",
+    "Explanation",
     "GatasClassifier",
     "GatasError",
     "GatasWarning",
     "Graph",
     "GraphError",
+    "Limit",
+    "LinkExplanation",
+    "LinkPrediction",
     "LinkPredictor",
     "LinkTargets",
+    "MissingExtraError",
     "NeighbourSampler",
     "Neighbourhood",
     "NodeClassifier",
     "NodeRegressor",
     "NodeTable",
     "NodeTargets",
+    "NumberPrediction",
     "NumberTargets",
     "OnDemand",
     "Pairs",
+    "Prediction",
     "Predictor",
     "Run",
+    "Runs",
     "TrainingError",
     "TransitionError",
     "Transitions",

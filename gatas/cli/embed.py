@@ -7,7 +7,7 @@ import typer
 
 from gatas.cli import jobs, runs
 from gatas.cli.importing import quick_imports
-from gatas.cli.output import print_json, progress_bar, stdout
+from gatas.cli.output import counted, print_json, progress_bar, stdout
 from gatas.cli.verify import VerifyOption, verified
 from gatas.errors import ConfigError
 
@@ -77,7 +77,7 @@ def report_map(path: Path, shown: int, count: int, method: str, json: bool) -> N
     if json:
         print_json({"file": str(path), "nodes": shown, "of": count, "method": method})
     else:
-        stdout.print(f"{path}: a map of {shown:,} of {count:,} nodes, {method}", soft_wrap=True)
+        stdout.print(f"{path}: a map of {shown:,} of {counted(count, 'node')}, {method}", soft_wrap=True)
 
 
 def report(out: Path, count: int, size: int, fingerprint: str, json: bool) -> None:
@@ -85,4 +85,6 @@ def report(out: Path, count: int, size: int, fingerprint: str, json: bool) -> No
     if json:
         print_json({"file": str(out), "nodes": count, "size": size, "model": fingerprint})
     else:
-        stdout.print(f"{out}: {count:,} nodes, {size} numbers each, model {fingerprint[:12]}", soft_wrap=True)
+        stdout.print(
+            f"{out}: {counted(count, 'node')}, {counted(size, 'number')} each, model {fingerprint[:12]}", soft_wrap=True
+        )

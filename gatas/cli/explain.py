@@ -75,12 +75,14 @@ def explain(
         return
     explanation = predictor.explain(link or node or "", mode=mode, answer=answer)
     remark_on_loops(int(link is not None and link[0] == link[2]))
-    folder = out or run / "explanations"
-    folder.mkdir(parents=True, exist_ok=True)
-    if isinstance(explanation, LinkExplanation):
-        pictures = [str(path) for path in save_link_pictures(explanation, folder, top)]
-    else:
-        pictures = [str(path) for path in save_pictures(explanation, folder, 2 * top)]
+    pictures: list[str] = []
+    if isinstance(explanation, LinkExplanation) or explanation.note is None:
+        folder = out or run / "explanations"
+        folder.mkdir(parents=True, exist_ok=True)
+        if isinstance(explanation, LinkExplanation):
+            pictures = [str(path) for path in save_link_pictures(explanation, folder, top)]
+        else:
+            pictures = [str(path) for path in save_pictures(explanation, folder, 2 * top)]
     if json:
         print_json({**explanation.to_dict(top), "pictures": pictures})
         return
@@ -88,6 +90,10 @@ def explain(
         print_link(explanation, top)
         for end in explanation.ends:
             print_end(end, top)
+    elif explanation.note is not None:
+        asked = f"gatas explain {run} --link {explanation.target} TYPE TARGET"
+        stdout.print(f"{explanation.note} Explain a link: {asked}", soft_wrap=True)
+        return
     else:
         print_explanation(explanation, top)
     stdout.print(f"Pictures: {', '.join(pictures)}", soft_wrap=True)

@@ -39,7 +39,10 @@ def verified(path: Path) -> str:
         verify_file(path)
         return "file"
     if path.joinpath(MANIFEST).exists():
+        from gatas.datasets.ingest.work import read_note
+
         verify_store(path)
+        read_note(path)
         return "store"
     if path.joinpath("parts").exists():
         from gatas.scale.job import verify_job

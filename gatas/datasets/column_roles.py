@@ -14,6 +14,7 @@ from gatas.datasets.learning import FREQUENT, MOST_CATEGORIES, are_indices
 from gatas.datasets.node_columns import SPLIT_NAMES, whole_or_none
 from gatas.graph.checks import ANY_NUMBER
 from gatas.graph.column_types import is_list, is_number_column, is_text
+from gatas.graph.counts import counted
 
 FEW_NUMBERS = 10
 """A column with no more different numbers is not called skewed: a rare flag is no long tail."""
@@ -70,7 +71,9 @@ def _list_role(name: str, values: Any, node_types: NodeTypes) -> ColumnRole:
         return ColumnRole(name, "feature: indices", f"{low} to {high} of {pc.max(flat).as_py() + 1:,}, kept sparse")
     if low != high and node_types.names == ("",):
         return ColumnRole(name, LEFT_OUT, f"lists of {low} to {high} numbers; expected one length")
-    return ColumnRole(name, "feature: list", f"{high:,} numbers" if low == high else f"{low:,} to {high:,} numbers, by type")
+    return ColumnRole(
+        name, "feature: list", counted(high, "number") if low == high else f"{low:,} to {high:,} numbers, by type"
+    )
 
 
 def _text_role(name: str, known: Any) -> ColumnRole:
@@ -78,11 +81,15 @@ def _text_role(name: str, known: Any) -> ColumnRole:
     numeric = pc.sum(pc.match_substring_regex(known, ANY_NUMBER)).as_py() or 0
     if len(known) > numeric > len(known) / 2:
         odd = known.filter(pc.invert(pc.match_substring_regex(known, ANY_NUMBER)))[0].as_py()
-        return ColumnRole(name, LEFT_OUT, f"numbers, but {len(known) - numeric:,} values are not, such as {_shown(odd)}")
+        return ColumnRole(
+            name, LEFT_OUT, f"numbers, but {counted(len(known) - numeric, 'value is', 'values are')} not, such as {_shown(odd)}"
+        )
     if 2 * distinct > len(known):
-        return ColumnRole(name, LEFT_OUT, f"{distinct:,} different values in {len(known):,} nodes: a name or free text")
+        return ColumnRole(
+            name, LEFT_OUT, f"{counted(distinct, 'different value')} in {counted(len(known), 'node')}: a name or free text"
+        )
     if distinct <= MOST_CATEGORIES:
-        return ColumnRole(name, "feature: category", f"{distinct:,} values")
+        return ColumnRole(name, "feature: category", counted(distinct, "value"))
     counts = np.sort(np.asarray(pc.value_counts(known).field("counts")))[::-1]
     why = f"{distinct:,} values: the {FREQUENT} most frequent ({counts[:FREQUENT].sum() / len(known):.0%}), and other"
     return ColumnRole(name, "feature: category", why, f"frequent {FREQUENT}")
@@ -147,7 +154,11 @@ def described(meaning: str, values: Any) -> str:
         whole = whole_or_none(present) if pa.types.is_floating(present.type) else None
         distinct = pc.unique(present if whole is None else whole)
         distinct = distinct.take(pc.sort_indices(distinct))
-        gaps = f", none for {len(values) - len(present):,} nodes" if meaning == "label" and len(present) < len(values) else ""
+        gaps = (
+            f", none for {counted(len(values) - len(present), 'node')}"
+            if meaning == "label" and len(present) < len(values)
+            else ""
+        )
         shown = ", ".join(str(value) for value in distinct[:4].to_pylist())
         return f"{len(distinct):,}: {shown}{' …' if len(distinct) > 4 else ''}{gaps}"
     return ""

@@ -20,11 +20,11 @@ from gatas.datasets.targets import (
     Pairs,
     Targets,
     Task,
-    counted,
     described_splits,
 )
 from gatas.errors import GraphError
 from gatas.graph import Graph
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints
 
 SLICE = 1 << 20

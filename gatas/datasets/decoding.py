@@ -9,7 +9,7 @@ from gatas.datasets.encoded_columns import SPREAD, Category, Hashed, IndexLists,
 from gatas.datasets.encoding import EncodedColumn, Encoding
 from gatas.graph.inputs import Floats
 
-Value = float | str | list[float] | list[int] | None
+Value = bool | float | str | list[float] | list[int] | None
 DIGITS = 6
 """Features are float32: more digits of a number were not kept."""
 
@@ -32,7 +32,8 @@ def decoded_columns(encoding: Encoding, features: Floats, node_type: int) -> dic
 def _decoded(column: EncodedColumn, own: Floats, node_type: int) -> Value:
     match column:
         case Number():
-            return _rounded(_number(column, float(own[0])))
+            value = _rounded(_number(column, float(own[0])))
+            return bool(value) if column.boolean and value in (0, 1) else value
         case Quantile():
             rank = float(own[0]) / SPREAD + 0.5 if column.standardised else float(own[0])
             return _rounded(float(np.interp(rank, column.ranks, column.knots)))

@@ -20,6 +20,7 @@ from gatas.datasets.column_values import Mask, as_categories, as_lists, as_numbe
 from gatas.datasets.index_lists import encode_indices
 from gatas.datasets.node_table import Features
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Floats, Ints
 from gatas.graph.tables import Table
 
@@ -57,6 +58,7 @@ class Number(Column):
 
     kind: Literal["number"] = "number"
     log: bool = False
+    boolean: bool = False  # true and false in the table, 1 and 0 here
     mean: float
     shift: float
     scale: float
@@ -152,9 +154,10 @@ class Category(Column):
                 f"{table.place(row, self.name)}: {texts[row].as_py()!r} was in no node of training, which had {known}. Give "
                 "one of these, or train with data.missing: fill, which takes it for no category."
             )
+        count, verb = int(unseen.sum()), "was" if unseen.sum() == 1 else "were"
         warnings.warn(
-            f"{table.path}, column {self.name!r}: {int(unseen.sum()):,} values that training did not have, such as "
-            f"{texts[row].as_py()!r}, were taken for no category.",
+            f"{table.path}, column {self.name!r}: {counted(count, 'value')} that training did not have, such as "
+            f"{texts[row].as_py()!r}, {verb} taken for no category.",
             GatasWarning,
             stacklevel=5,
         )

@@ -24,6 +24,7 @@ from gatas.datasets.encoded_columns import (
 )
 from gatas.datasets.node_table import Features
 from gatas.errors import GraphError
+from gatas.graph.counts import counted
 from gatas.graph.tables import Table, codes_of
 
 FORMAT = 1
@@ -92,8 +93,9 @@ class Encoding(BaseModel, frozen=True, extra="forbid"):
             row = int(np.argmax(gaps))
             own = node_types.index == node_types.index[row]
             of = f" of type {node_types.names[node_types.index[row]]!r}" if len(node_types.names) > 1 else ""
+            count, verb = int((gaps & own).sum()), "has" if (gaps & own).sum() == 1 else "have"
             raise GraphError(
-                f"{table.path}, column {column.name!r}: {int((gaps & own).sum()):,} of {int(own.sum()):,} nodes{of} have no "
+                f"{table.path}, column {column.name!r}: {count:,} of {counted(int(own.sum()), 'node')}{of} {verb} no "
                 f"value, the first in row {row + 1}. Fill them in, or set data.missing: fill (the mean, or no category)."
             )
         return gaps

@@ -7,6 +7,7 @@ import numpy as np
 
 from gatas.datasets.targets import Pairs
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ def check_leaks(dataset: "Dataset", *, strict: bool = False, directed: bool = Fa
             counts += _leaks_of_type(dataset, name, kind, directed)
         leaked, reversed_links, wrong = counts.tolist()
         if leaked:
-            found.append(f"{leaked} links of {name!r} are edges of the graph or training links: this gives them away")
+            what = "is an edge of the graph or a training link" if leaked == 1 else "are edges of the graph or training links"
+            found.append(f"{counted(leaked, 'link')} of {name!r} {what}: this gives {'it' if leaked == 1 else 'them'} away")
         if reversed_links:
-            found.append(f"{reversed_links} links of {name!r} are so in the other direction")
+            what = "is" if reversed_links == 1 else "are"
+            found.append(f"{counted(reversed_links, 'link')} of {name!r} {what} so in the other direction")
         if wrong:
-            found.append(f"{wrong} negatives of {name!r} are links")
+            found.append(f"{counted(wrong, 'negative')} of {name!r} {'is a link' if wrong == 1 else 'are links'}")
     if found and strict:
         raise GraphError(f"{dataset.name}: {'; '.join(found)}. Remove them, or accept them by strict=False.")
     if found:

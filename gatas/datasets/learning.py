@@ -142,10 +142,10 @@ def _learned_number(
         return Quantile(name=name, types=types, knots=knots, ranks=ranks, standardised=standardise)
     known = signed_log(known) if kind == "log" else known
     mean, deviation = float(known.mean()), float(known.std())
+    about: Any = {"name": name, "types": types, "log": kind == "log", "boolean": pa.types.is_boolean(values.type), "mean": mean}
     if kind == "unscaled" or not standardise:
-        return Number(name=name, types=types, log=kind == "log", mean=mean, shift=0.0, scale=1.0)
-    scale = deviation if deviation > 0 else 1.0
-    return Number(name=name, types=types, log=kind == "log", mean=mean, shift=mean, scale=scale)
+        return Number(**about, shift=0.0, scale=1.0)
+    return Number(**about, shift=mean, scale=deviation if deviation > 0 else 1.0)
 
 
 def quantiles(numbers: NDArray[np.float64]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Floats, Ints, as_array, as_features, as_indices, frozen, owned
 
 MAX_NODE_TYPES = 2**15
@@ -57,9 +58,9 @@ class NodeTable:
         return 1 if self.graph_id is None else int(self.graph_id.max()) + 1
 
     def __repr__(self) -> str:
-        types = f", {len(self.node_type_names)} node types" if self.node_type is not None else ""
-        graphs = f", {self.num_graphs} graphs" if self.graph_id is not None else ""
-        return f"NodeTable({self.num_nodes:,} nodes, {self.num_features:,} features{types}{graphs})"
+        types = f", {counted(len(self.node_type_names), 'node type')}" if self.node_type is not None else ""
+        graphs = f", {counted(self.num_graphs, 'graph')}" if self.graph_id is not None else ""
+        return f"NodeTable({counted(self.num_nodes, 'node')}, {counted(self.num_features, 'feature')}{types}{graphs})"
 
     def _checked_types(self, types: Any) -> NDArray[np.int16]:
         indices = _whole_numbers(types, "node type", np.int16)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gatas.datasets.negatives import Ends
 from gatas.datasets.node_table import distinct_values, node_place
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints, as_array, as_indices, frozen, owned
 
 Task = Literal["node classification", "multi-label node classification", "node regression", "link prediction"]
@@ -75,7 +76,8 @@ class NodeTargets:
         if absent.size:
             first = self.class_names[int(absent[0])]
             warnings.warn(
-                f"{absent.size} classes have no training node (the first is {first!r}); none can be predicted.",
+                f"{counted(absent.size, 'class has', 'classes have')} no training node (the first is {first!r}); none can be "
+                "predicted.",
                 GatasWarning,
                 stacklevel=4,
             )
@@ -196,11 +198,6 @@ class LinkTargets:
 
 
 Targets = NodeTargets | NumberTargets | LinkTargets
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Return `1 class`, or `4 classes`."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def described_splits(splits: Mapping[str, Any]) -> str:

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from gatas.datasets.config import TableData
 from gatas.datasets.learning import chosen_columns
-from gatas.datasets.targets import counted
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph.checks import are_integers, refuse_decimals
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints
 from gatas.graph.tables import Table, as_ids, checked_ids
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gatas.datasets.negatives import pair_keys
-from gatas.datasets.targets import counted
 from gatas.errors import GatasWarning, GraphError
 from gatas.graph import NO_INVERSE, Graph
+from gatas.graph.counts import counted
 from gatas.graph.edges import EdgeList
 from gatas.graph.inputs import Floats, Ints
 

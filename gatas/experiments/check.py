@@ -14,7 +14,7 @@ from gatas.experiments.figures import figures_in, passages
 from gatas.experiments.matching import mistakes
 from gatas.experiments.report import TABLES_OF_PEERS
 from gatas.experiments.report_results import Results, read_all, read_results
-from gatas.experiments.sources import Number, read_source
+from gatas.experiments.sources import SourceNumber, read_source
 from gatas.experiments.tables import TABLES
 
 SOURCES = ("results", "benchmarks")
@@ -91,12 +91,12 @@ def generated(name: str, results: Path, found: Results) -> str:
     return TABLES_OF_PEERS[name](found) if name in TABLES_OF_PEERS else paper.render(TABLES[name], results)
 
 
-def check_figures(page: Path, root: Path, checked: Checked, read: Callable[[Path], list[Number]] = read_source) -> None:
+def check_figures(page: Path, root: Path, checked: Checked, read: Callable[[Path], list[SourceNumber]] = read_source) -> None:
     """Every figure of a page has a link beside it to a file that has it where the page says."""
     for passage in passages(page.read_text(encoding="utf-8")):
         found = figures_in(passage)
         sources = list(dict.fromkeys(path for link in passage.links if (path := source_of(link, page, root)) is not None))
-        numbers = list[Number]()
+        numbers = list[SourceNumber]()
         for path in sources if found else []:
             try:
                 numbers += read(path)

@@ -15,21 +15,21 @@ from functools import cache
 from itertools import groupby
 
 from gatas.experiments.figures import Figure
-from gatas.experiments.sources import Number, holds
+from gatas.experiments.sources import SourceNumber, holds
 
-Place = tuple[str, ...]
+KeyPath = tuple[str, ...]
 About = tuple[tuple[str, ...], ...]
 MOST_BESIDE = 1
 """Of the ten figures that differ by one to five in the last digit, how many a source may hold, too."""
 
 
 def mistakes(
-    figures: Sequence[Figure], numbers: Sequence[Number], only: Sequence[Sequence[str]] = ()
+    figures: Sequence[Figure], numbers: Sequence[SourceNumber], only: Sequence[Sequence[str]] = ()
 ) -> list[tuple[Figure, str]]:
     """Figures that no source has where it should, each with what is wrong."""
     if only:
         numbers = [number for number in numbers if any(within(number, parts) for parts in only)]
-    results: dict[About, list[Number]] = {}
+    results: dict[About, list[SourceNumber]] = {}
     for number in numbers:
         if number.about:
             results.setdefault(number.about, []).append(number)
@@ -49,13 +49,13 @@ def mistakes(
     return [*found, *((one, f"{said}; it {more}") for one, said in lost for _, more in unclear(one, others))]
 
 
-def within(number: Number, parts: Sequence[str]) -> bool:
+def within(number: SourceNumber, parts: Sequence[str]) -> bool:
     """Whether all parts of a comment are where a number stands."""
     place = " ".join(number.place).casefold()
     return all(part.casefold() in place for part in parts)
 
 
-def unclear(one: Figure, numbers: Sequence[Number]) -> list[tuple[Figure, str]]:
+def unclear(one: Figure, numbers: Sequence[SourceNumber]) -> list[tuple[Figure, str]]:
     """A problem where too many of the figures beside this one would be taken for right."""
     step = 10.0**-one.digits
     beside = [replace(one, value=one.value + sign * by * step) for by in range(1, 6) for sign in (1, -1)]
@@ -66,7 +66,7 @@ def unclear(one: Figure, numbers: Sequence[Number]) -> list[tuple[Figure, str]]:
     return [(one, said)]
 
 
-def of_results(one: Figure, numbers: Mapping[About, list[Number]]) -> list[Number]:
+def of_results(one: Figure, numbers: Mapping[About, list[SourceNumber]]) -> list[SourceNumber]:
     """The numbers of results that a figure may be, by what is said near it."""
     found = list(numbers)
     for aspect in range(3):  # data, model, metric
@@ -85,7 +85,7 @@ def says(text: str, names: tuple[str, ...]) -> bool:
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE) for name in names)
 
 
-def of_tables(figures: Sequence[Figure], numbers: Sequence[Number]) -> list[tuple[Figure, str]]:
+def of_tables(figures: Sequence[Figure], numbers: Sequence[SourceNumber]) -> list[tuple[Figure, str]]:
     """Figures of a table that are not in the row and column of their sources that the others are in."""
     places = {one: {number.place for number in numbers if holds(number, one)} for one in figures}
     longest = max((len(place) for own in places.values() for place in own), default=0)
@@ -94,13 +94,13 @@ def of_tables(figures: Sequence[Figure], numbers: Sequence[Number]) -> list[tupl
     return [(one, "is not in the row and column of its source that the others are in") for one in fewest]
 
 
-def disagreeing(places: dict[Figure, set[Place]], start: int, stop: int) -> list[Figure]:
+def disagreeing(places: dict[Figure, set[KeyPath]], start: int, stop: int) -> list[Figure]:
     """Figures that have no place left when each row has one such part of its places in common, each column the rest."""
 
-    def of_row(place: Place) -> Place:
+    def of_row(place: KeyPath) -> KeyPath:
         return place[start:stop]
 
-    def of_column(place: Place) -> Place:
+    def of_column(place: KeyPath) -> KeyPath:
         return (*place[:start], "", *place[stop:])
 
     left, before = dict(places), -1

@@ -28,7 +28,7 @@ COMMAND = re.compile(r"(?:python -m |gatas |make |torchrun )[a-z]")
 
 
 @dataclass(frozen=True)
-class Number:
+class SourceNumber:
     """A number of a source: where it stands there, from the file to the place in a cell, and of a result what it is of.
 
     `about` has the names, any of which a page may use, of a result's data, model and metric, and of its seed if it is of one.
@@ -41,7 +41,7 @@ class Number:
     about: tuple[tuple[str, ...], ...] = ()
 
 
-def holds(number: Number, wanted: Figure) -> bool:
+def holds(number: SourceNumber, wanted: Figure) -> bool:
     """Whether a figure is a number in its unit, rounded as it is shown; with a deviation only if the number has that, too."""
     if wanted.spread is not None and number.spread is None:
         return False
@@ -61,7 +61,7 @@ def _rounds(number: float, wanted: Figure) -> bool:
     return abs(number - wanted.value) <= 0.5001 * 10.0**-wanted.digits
 
 
-def read_source(path: Path) -> list[Number]:
+def read_source(path: Path) -> list[SourceNumber]:
     """The numbers of a file, or of all results in a folder."""
     if not path.exists():
         raise ConfigError(f"{path} is not there.")
@@ -82,7 +82,7 @@ def read_source(path: Path) -> list[Number]:
         return of_json(json.loads(text), path.name)
 
 
-def of_text(text: str, name: str) -> list[Number]:
+def of_text(text: str, name: str) -> list[SourceNumber]:
     """Numbers as they are written, by heading, row and column; deviations count alone, too."""
     found = []
     for passage in passages(text):
@@ -92,20 +92,20 @@ def of_text(text: str, name: str) -> list[Number]:
             cells, head = (cells_of(line), one.near[1]) if one.column >= 0 else ([line], "")
             words = [cell for cell in cells[1:] if re.match(r"[^\W\d]", cell)]
             place = (name, passage.section, cells[0], " ".join(words), head, str(one.order))
-            found.append(Number(one.value, one.unit, place, one.spread.value if one.spread else None))
+            found.append(SourceNumber(one.value, one.unit, place, one.spread.value if one.spread else None))
             if one.spread:
-                found.append(Number(one.spread.value, one.unit, (*place, "deviation")))
+                found.append(SourceNumber(one.spread.value, one.unit, (*place, "deviation")))
     return found
 
 
-def of_result(record: ResultRecord, name: str) -> list[Number]:
+def of_result(record: ResultRecord, name: str) -> list[SourceNumber]:
     """Of every metric and of seconds mean and deviation; by their names the median, the lowest, the best and single seeds."""
     about = ((record.data,), model_names(record))
     found = []
     for session in record.sessions:
         of_session = of_json(session.model_dump(), name)
         found += [
-            Number(one.value, one.unit, one.place, about=(*about, ())) for one in of_session if one.unit in ("s", "bytes")
+            SourceNumber(one.value, one.unit, one.place, about=(*about, ())) for one in of_session if one.unit in ("s", "bytes")
         ]
     by_name: dict[tuple[str, ...], dict[int, float]] = {}
     for run in record.runs:
@@ -115,13 +115,13 @@ def of_result(record: ResultRecord, name: str) -> list[Number]:
     for place, by_seed in by_name.items():
         unit, own = unit_of(place[0]), (*about, *metric_names(place))
         values = [(100 if unit == "%" else 1) * value for value in by_seed.values()]
-        found.append(Number(statistics.fmean(values), unit, (name, *place, "mean"), spread(values), own))
+        found.append(SourceNumber(statistics.fmean(values), unit, (name, *place, "mean"), spread(values), own))
         if {"by_type", "by_direction"} & set(place):
             continue
         for said, statistic in (("median", statistics.median), ("lowest", min), ("best", max)):
-            found.append(Number(statistic(values), unit, (name, *place, said), about=(*own, (said,))))
+            found.append(SourceNumber(statistic(values), unit, (name, *place, said), about=(*own, (said,))))
         for seed, value in zip(by_seed, values, strict=True):
-            found.append(Number(value, unit, (name, *place, f"seed {seed}"), about=(*own, (f"seed {seed}",))))
+            found.append(SourceNumber(value, unit, (name, *place, f"seed {seed}"), about=(*own, (f"seed {seed}",))))
     return found
 
 
@@ -146,12 +146,12 @@ def metric_names(place: Sequence[str]) -> list[tuple[str, ...]]:
     return [(metric,), *more]
 
 
-def of_json(content: Any, name: str) -> list[Number]:
+def of_json(content: Any, name: str) -> list[SourceNumber]:
     """All numbers of a log."""
     found = []
     for place, value in named(content):
         unit = unit_of(".".join(place))
-        found.append(Number(100 * value if unit == "%" else value, unit, (name, *place)))
+        found.append(SourceNumber(100 * value if unit == "%" else value, unit, (name, *place)))
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.errors import GatasWarning, GraphError
+from gatas.graph.counts import counted
 from gatas.graph.inputs import FLOAT32, Floats, Ints, Where, as_count, as_indices, as_weights
 
 Repeated = Literal["collapse", "count"]
@@ -56,8 +57,14 @@ def without_zeros(edges: EdgeList) -> EdgeList:
     if edges.weight is None or edges.weight.all():
         return edges
     dropped = int((edges.weight == 0).sum())
-    warnings.warn(f"{dropped} edges have weight 0 and were dropped.", GatasWarning, stacklevel=3)
+    warn_of_zeros(dropped, stacklevel=4)
     return edges.take(edges.weight > 0)
+
+
+def warn_of_zeros(dropped: int, stacklevel: int) -> None:
+    """Count the edges that were dropped because they weigh nothing."""
+    count, verb = counted(dropped, "edge has", "edges have"), "was" if dropped == 1 else "were"
+    warnings.warn(f"{count} weight 0 and {verb} dropped.", GatasWarning, stacklevel=stacklevel)
 
 
 def checked_range(edges: EdgeList, num_nodes: int | None, where: Where) -> int:
@@ -139,12 +146,15 @@ def with_reverses(edges: EdgeList, num_nodes: int) -> EdgeList:
         return _distinct(both, num_nodes)
     order, first = _sorted(both, num_nodes)
     if pairs := _differing_weights(both.weight[order], first):
-        warnings.warn(
-            f"{pairs} pairs of nodes are listed in both directions with different weights; each direction keeps its own.",
-            GatasWarning,
-            stacklevel=3,
-        )
+        warn_of_differing_weights(pairs, stacklevel=4)
     return both.take(order[first])  # the sort is stable: of two equal triplets, the one that was listed comes first
+
+
+def warn_of_differing_weights(pairs: int, stacklevel: int) -> None:
+    """Count the pairs of nodes whose two directions have different weights."""
+    count = counted(pairs, "pair of nodes is", "pairs of nodes are")
+    text = f"{count} listed in both directions with different weights; each direction keeps its own."
+    warnings.warn(text, GatasWarning, stacklevel=stacklevel)
 
 
 def collapsed(edges: EdgeList, num_nodes: int, repeated: Repeated) -> EdgeList:

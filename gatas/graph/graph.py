@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatas.errors import GraphError
+from gatas.graph.counts import counted
 from gatas.graph.edges import (
     MAX_NODES,
     EdgeList,
@@ -223,10 +224,9 @@ class Graph:
         return index if index is not None and 0 <= index < self.num_nodes else -1
 
     def __repr__(self) -> str:
-        return (
-            f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_edge_types} edge types"
-            f"{', weighted' if self.weight is not None else ''})"
-        )
+        sizes = f"{counted(self.num_nodes, 'node')}, {counted(self.num_edges, 'edge')}"
+        types = counted(self.num_edge_types, "edge type")
+        return f"Graph({sizes}, {types}{', weighted' if self.weight is not None else ''})"
 
     def _check_edges(self) -> None:
         columns = (

@@ -118,7 +118,8 @@ def copy_store(source: Path, target: Path, *, overwrite: bool = False) -> None:
         _check_target(target, overwrite)
         with atomic_folder(target, overwrite=overwrite) as temporary:
             for file in sorted(source.iterdir()):
-                link_or_copy(file, temporary / file.name)
+                if not file.name.startswith("."):  # a note on the ingest that wrote it is no part of it
+                    link_or_copy(file, temporary / file.name)
     except OSError as error:
         raise StoreError(f"{target} could not be written: {reason(error)}. Nothing was changed there.") from error
 

@@ -56,9 +56,11 @@ def checked_mode(trained: TrainedModel, mode: Mode | None) -> Mode:
 def _explain_node(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answer: str | None) -> Explanation:
     if trained.predicts_links and answer is not None:
         raise GatasError("this model predicts links: ask for (source, type, target), where the type is the answer.")
+    if not trained.exact.encodes:
+        return _without_rows(trained, trained.graph.index_of(asked), mode)
     (found,) = _looked_at(trained, [asked], mode, draw)
     if trained.predicts_links:
-        return explanation_of(trained, found if trained.exact.encodes else _by_probability(found), None, mode)
+        return explanation_of(trained, found, None, mode)
 
     added = trained.exact.spread_labels(torch.tensor([found.target], device=trained.device))
 
@@ -107,14 +109,28 @@ def _explain_link(trained: TrainedModel, asked: Any, mode: Mode, draw: int, answ
     return explanation_of(trained, source, of_source, mode, explanation_of(trained, target, of_target, mode))
 
 
-def _by_probability(seen: "AttendedRows") -> "AttendedRows":
-    """Return the rows as they are where nothing is attended to: by their probability, and without anything put out."""
-    order = _order(seen.node, seen.path, seen.probability)
-    columns = (seen.node, seen.path, seen.probability)
-    node, path, probability = (column[order] for column in columns)
-    odds = probability[:, None].expand_as(seen.odds)
-    values, means = torch.zeros_like(seen.values), torch.zeros_like(seen.means)
-    return replace(seen, node=node, path=path, probability=probability, odds=odds, values=values, means=means)
+def _without_rows(trained: TrainedModel, node: int, mode: Mode) -> Explanation:
+    """Say why a node has no rows where links are scored without neighbourhoods: the encoder's attention is untrained there."""
+    none, by_head, size = np.zeros(0), (0, trained.model.config.num_heads), trained.model.config.head_size
+    return Explanation(
+        target=trained.graph.id_of(node),
+        neighbour=(),
+        path=(),
+        relations=(),
+        step=np.zeros(0, np.int64),
+        probability=none,
+        weights=np.zeros(by_head),
+        contributions=np.zeros((*by_head, size)),
+        answer=None,
+        effect=None,
+        paths=(),
+        depths=(),
+        depth_coefficients=none,
+        mode=mode,
+        num_candidates=0,
+        coverage=0.0,
+        note=f"Links of this model are scored by {' and '.join(trained.exact.parts)}: no neighbourhoods are looked at.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

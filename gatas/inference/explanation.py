@@ -4,12 +4,14 @@ S rows, K heads, F'' head size. A row is a neighbour as seen over one typed path
 """
 
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints
 from gatas.inference.prediction import SHOWN, cut_short, html_table
 from gatas.sampling.sampler import Mode
@@ -63,7 +65,7 @@ class Explanation:
     a number it is the number less what it would be, in its units.
     Where labels are spread over the graph, `label_spreading` has what they add to the log-odds; rows are left out beside it.
     Without an answer, as for one node of a model that predicts links, there are no effects. Of a link this is the source's
-    side, and `other` the target's.
+    side, and `other` the target's. A node of a model that scores links without neighbourhoods has no rows, and a `note` on why.
     """
 
     target: int | str
@@ -84,11 +86,14 @@ class Explanation:
     coverage: float  # P of the rows against P of all candidates
     other: "Explanation | None" = None
     label_spreading: SpreadLabels | None = None  # where the model has it
+    note: str | None = None  # why there are no rows, where the model looks at none
 
     def __len__(self) -> int:
         return len(self.neighbour)
 
     def __repr__(self) -> str:
+        if self.note is not None:
+            return f"Explanation({cut_short(repr(self.target))}: {self.note})"
         answer = "" if self.answer is None else f" {cut_short(repr(self.answer.name))}, {_how_much(self.answer)}"
         if self.label_spreading is not None:
             answer += f" (spread labels: {self.label_spreading.effect:+.3f} log-odds)"
@@ -97,9 +102,13 @@ class Explanation:
             f"{cut_short(repr(self.neighbour[k]))} ({cut_short(self.path[k])}) {self.attention[k]:.1%}"
             for k in range(min(3, len(self)))
         )
-        return f"Explanation({cut_short(repr(self.target))}{link}:{answer}; {len(self):,} rows, most attended to: {rows})"
+        return (
+            f"Explanation({cut_short(repr(self.target))}{link}:{answer}; {counted(len(self), 'row')}, most attended to: {rows})"
+        )
 
     def _repr_html_(self) -> str:
+        if self.note is not None:
+            return f"<p>{escape(self.note)}</p>"
         columns = ("neighbour", "path", "attention", "effect")
         rows = [{name: row[name] for name in columns} for row in self.rows(SHOWN)]
         parts = [] if self.other is None else [self.other._repr_html_()]
@@ -162,6 +171,7 @@ class Explanation:
             "target": self.target,
             "answer": None if self.answer is None else asdict(self.answer),
             "label_spreading": None if self.label_spreading is None else asdict(self.label_spreading),
+            "note": self.note,
             "mode": self.mode,
             "num_rows": len(self),
             "num_candidates": self.num_candidates,

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
+from gatas.errors import GatasError
 from gatas.inference.explanation import Explanation, NumberAnswer
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#882255", "#999933", "#7a4b2a")
@@ -46,6 +47,8 @@ class Spot:
 
 def draw_explanation(explanation: Explanation, top: int = 24) -> Figure:
     """Draw the `top` rows most attended to, as far as there is room; of a link both ends, side by side."""
+    if explanation.note is not None:
+        raise GatasError(f"there is no picture of {explanation.target!r}. {explanation.note} Explain and draw a link instead.")
     ends, top = explanation.ends, min(top, MOST)
     colours = _colours(ends, top)
     handles, columns = _handles(explanation, colours), 2 * len(ends)

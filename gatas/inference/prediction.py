@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gatas.graph.counts import counted
+
 SHOWN = 10
 """Rows that a notebook shows."""
 SHORT = 20
@@ -47,7 +49,8 @@ class Prediction:
     def __repr__(self) -> str:
         rows = zip(self.ids[:3].to_pylist(), self.labels[:3], strict=True)
         few = ", ".join(f"{cut_short(repr(one))}: {cut_short(repr(label))}" for one, label in rows)
-        return f"Prediction({len(self):,} nodes, {len(self.names)} classes; {few}{' …' if len(self) > 3 else ''})"
+        sizes = f"{counted(len(self), 'node')}, {counted(len(self.names), 'class', 'classes')}"
+        return f"Prediction({sizes}; {few}{' …' if len(self) > 3 else ''})"
 
     def _repr_html_(self) -> str:
         columns = ["id", "classes" if self.multi_label else "class"]
@@ -77,7 +80,7 @@ class NumberPrediction:
     def __repr__(self) -> str:
         rows = zip(self.ids[:3].to_pylist(), self.values[:3].tolist(), strict=True)
         few = ", ".join(f"{cut_short(repr(one))}: {', '.join(f'{value:.4g}' for value in row)}" for one, row in rows)
-        return f"NumberPrediction({len(self):,} nodes, {', '.join(self.names)}; {few}{' …' if len(self) > 3 else ''})"
+        return f"NumberPrediction({counted(len(self), 'node')}, {', '.join(self.names)}; {few}{' …' if len(self) > 3 else ''})"
 
     def _repr_html_(self) -> str:
         return html_table(self.table().slice(0, SHOWN), len(self))
@@ -107,7 +110,7 @@ class LinkPrediction:
             f"{row['probability']:.3f}"
             for row in rows
         )
-        return f"LinkPrediction({len(self):,} links; {few}{' …' if len(self) > 3 else ''})"
+        return f"LinkPrediction({counted(len(self), 'link')}; {few}{' …' if len(self) > 3 else ''})"
 
     def _repr_html_(self) -> str:
         return html_table(self.table().slice(0, SHOWN), len(self))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gatas.errors import GatasError, TooLargeError
 from gatas.graph import Graph
+from gatas.graph.counts import counted
 from gatas.graph.extended import ExtendedGraph
 from gatas.graph.inputs import Ints
 from gatas.inference.all_nodes import AllNodes
@@ -70,7 +71,7 @@ class Predictor(TrainedModel):
 
     def _graph_in_words(self) -> str:
         new = f"{len(self.new_indices):,} of them new, " if len(self.new_indices) else ""
-        return f"{self.graph.num_nodes:,} nodes, {new}{self.graph.num_edges:,} edges"
+        return f"{counted(self.graph.num_nodes, 'node')}, {new}{counted(self.graph.num_edges, 'edge')}"
 
     def to(self, device: str | torch.device) -> "Predictor":
         """Move the model to a device; new nodes are added afterwards."""

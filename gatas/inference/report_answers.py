@@ -14,7 +14,7 @@ from gatas.inference.floors import SharedNeighbourScores, neighbours_mean, neigh
 from gatas.inference.link_explanation import LinkExplanation
 from gatas.inference.predictor import Predictor
 from gatas.inference.ranking import ranking_scorer
-from gatas.inference.report_plots import MOST_CURVES, Scored, curves_plot, ranks_plot
+from gatas.inference.report_plots import MOST_CURVES, Scored, calibration_plot, curves_plot, ranks_plot
 from gatas.tasks.ranking import LinkRanking, Ranks
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ def _links(predictor: Predictor, split: str) -> Answers:
         frequent = np.argsort(-np.bincount(kind, minlength=len(names)), kind="stable")[:MOST_CURVES].tolist()
         curves = [Scored(names[k], chances[kind == k], truth[kind == k] == 1) for k in frequent]
         found.figures["ROC and PR curves"] = curves_plot([curve, *(curves if len(names) > 1 else [])], floor)
+        found.figures["Calibration"] = calibration_plot(curve)
         found.floors.append(Floor("ROC-AUC of all links together", _area(curve), SHARED, _area(floor)))
     ranking = LinkRanking.of_split(dataset, split, MOST_RANKED)
     ranks = [_both(ranking.ranks(scorer, device=predictor.device)) for scorer in (ranking_scorer(predictor.all_nodes), shared)]

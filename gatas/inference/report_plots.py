@@ -1,4 +1,4 @@
-"""Plots of a run's report: ROC and PR curves, and where true links are ranked."""
+"""Plots of a run's report: ROC and PR curves, calibration of links, and where true links are ranked."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -52,6 +52,24 @@ def curves_plot(curves: list[Scored], floor: Scored | None) -> Figure:
         legend = axes.legend(frameon=False, fontsize=8, loc="lower right" if axes is roc else "lower left")
         for text in legend.get_texts():
             text.set_parse_math(False)
+    return figure
+
+
+def calibration_plot(scored: Scored) -> Figure:
+    """Plot how often pairs of each tenth of predicted probability are links; a calibrated model is on the diagonal."""
+    figure = Figure(figsize=(5.6, 4.4), layout="constrained")
+    axes = figure.subplots()
+    tenth = np.minimum((10 * scored.score.astype(np.float64)).astype(np.int64), 9)
+    counts = np.bincount(tenth, minlength=10)
+    there = counts > 0
+    means = [np.bincount(tenth, of, 10)[there] / counts[there] for of in (scored.score, scored.truth)]
+    axes.plot([0, 1], [0, 1], color="#9a9a9a", linewidth=1.4, linestyle="--", label="perfectly calibrated")
+    axes.plot(*means, color=COLOURS[0], marker="o", linewidth=1.6, label="model", clip_on=False)
+    for probability, frequency, count in zip(*means, counts[there], strict=True):
+        axes.annotate(f"{count:,}", (probability, frequency), (5, -10), textcoords="offset points", fontsize=8, color="#666666")
+    axes.set(xlabel="predicted probability", ylabel="share of true links", xlim=(0, 1), ylim=(0, 1.02))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left")
     return figure
 
 

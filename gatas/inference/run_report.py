@@ -46,6 +46,12 @@ PICTURES = {
     "predictions.png": "Truth and answers",
     "reliability.png": "How often answers of a probability are right, before and after calibration",
 }
+CAPTIONS = {
+    "ROC and PR curves": "Beside names: areas below ROC curves, and mean precisions; dashed: a baseline without training",
+    "Calibration": "Pairs of the split by tenths of their probability, with the number of pairs in each",
+    "Ranks of true links": f"Ranks of both ends of at most {MOST_RANKED} links, without other known links",
+}
+"""Captions by heading."""
 ON_VALIDATION_EDGES = (
     "Links of validation are edges of the graph in these test metrics (data.validation_edges). What follows on answers and "
     "ranks is without these edges."
@@ -164,7 +170,8 @@ def _pictures(folder: Path) -> list[str]:
 
 def _answers(answers: Answers | None) -> list[str]:
     figures: dict[str, Figure] = {} if answers is None else answers.figures
-    return [part for title, figure in figures.items() for part in (f"<h2>{escape(title)}</h2>", _image(png(figure), title))]
+    images = {title: _image(png(figure), CAPTIONS[title]) for title, figure in figures.items()}
+    return [part for title, image in images.items() for part in (f"<h2>{escape(title)}</h2>", image)]
 
 
 def _map(predictor: Predictor) -> list[str]:

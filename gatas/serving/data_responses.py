@@ -24,7 +24,7 @@ class NodeData(BaseModel):
     split: str | None = Field(description="`train` if the model was trained on its label, else where it was held out for")
     labels: list[str] | None = Field(description="Its true classes; null for a model that predicts something else")
     values: list[float | None] | None = Field(description="Its true numbers, in the order of the model's `names`")
-    columns: dict[str, float | str | list[float] | list[int] | None] = Field(
+    columns: dict[str, bool | float | str | list[float] | list[int] | None] = Field(
         description="Features by column, as they were in the table; by place where there was none, those that are not zero"
     )
     num_columns: int | None = Field(description="Number of columns, of which `columns` has the first")

@@ -165,7 +165,7 @@ def _rank_links(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWant
 def _explain(model: LoadedModel, group: list[ResolvedRequest], wanted: IsWanted) -> list[Body]:
     (one,) = group
     request, predictor, ids = one.request, one.predictor, one.ids
-    if request.id is not None or predictor.exact.encodes:
+    if predictor.exact.encodes:
         _check_explainable(one)
     link = None if request.id is not None else (ids[0], predictor.names[link_type_index(model, request.type)], ids[1])
     found = predictor.explain(ids[0] if link is None else link, mode=request.mode, answer=request.answer)

@@ -133,6 +133,9 @@ class NodeExplanation(BaseModel):
     target: Id
     answer: ExplainedAnswer | ExplainedNumber | None
     label_spreading: SpreadLabelsEffect | None = Field(description="What spread labels add; null for a model that spreads none")
+    note: str | None = Field(
+        description="Why there are no rows: a model that scores links without neighbourhoods has none. Ask for a link instead"
+    )
     mode: str = Field(description="Which neighbours were looked at: `sample`, `top` or `all`")
     num_rows: int = Field(description="Number of rows, of which `rows` has the first")
     num_candidates: int = Field(description="Number of rows that could have been drawn")

@@ -22,7 +22,9 @@ class RunResults(BaseModel):
 
     data: str = Field(description="Name of the data that the model was trained on")
     note: str = Field(description="What a reader of the metrics must know of the data; empty if nothing")
-    best_epoch: int = Field(description="Epoch whose weights the model has, counted from 1; 0 if it was not trained")
+    epochs_to_best: int = Field(
+        description="Number of epochs after which the model had the weights that it keeps; 0 if untrained"
+    )
     epochs: int = Field(description="Number of epochs that were trained")
     metrics: dict[str, dict[str, float]] = Field(description="By split, `valid` and `test` where there are any: name and value")
     details_of: str | None = Field(description="What `details` are about: `class`, `type` (of link) or `number`")
@@ -48,7 +50,7 @@ def _results(metrics: dict[str, Any], about: dict[str, Any]) -> RunResults:
     return RunResults(
         data=about["data"],
         note=", and ".join(note for note in (about["note"], VALIDATION_EDGES if last.get("validation_edges") else "") if note),
-        best_epoch=metrics["best_epoch"] + 1,
+        epochs_to_best=metrics["best_epoch"] + 1,
         epochs=metrics["epochs"],
         metrics={name: _numbers(with_ranks(measured)) for name, measured in splits.items()},
         details_of=None if part is None else DETAILS[part],

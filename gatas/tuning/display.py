@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gatas.datasets.targets import counted
+from gatas.graph.counts import counted
 from gatas.training.progress import Entry
 from gatas.transitions.cost import readable_seconds
 from gatas.tuning.trial import Trial, best_of, ranked

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from gatas.datasets import Dataset, LinkTargets
-from gatas.datasets.targets import counted
 from gatas.errors import GatasError, TooLargeError
+from gatas.graph.counts import counted
 from gatas.tasks import Model
 from gatas.tasks.walk_limits import resolved
 from gatas.training.config import Config

@@ -11,9 +11,9 @@ from gatas.experiments.recipes import recipe
 from gatas.inference import fit, fit_many
 from gatas.tasks import LinkPredictor
 from gatas.training.config import Config
-from tests.inference.conftest import shop_folder
+from tests.inference.conftest import kinship_parts_folder, shop_folder
 
-__all__ = ["shop_folder"]
+__all__ = ["kinship_parts_folder", "shop_folder"]
 
 SMALL = {"model.sample_size": 5, "model.num_heads": 2, "model.num_steps": 2, "training.epochs": 2, "training.batch_size": 2000}
 
@@ -117,6 +117,16 @@ def test_a_link_is_explained_by_what_its_log_odds_add_up_from(gatas, by_parts, t
     assert all((tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in names)
     total = sum(one["value"] for one in (*found["terms"], *found["paths"]))
     assert total == pytest.approx(found["answer"]["log_odds"], rel=1e-9)
+
+
+def test_a_node_is_not_explained_by_attention_that_was_never_trained(gatas, kinship_parts_folder, tmp_path):
+    asked = ("explain", kinship_parts_folder, "Timo-178", "--out", tmp_path)
+    code, out, _ = gatas(*asked)
+    note = "Links of this model are scored by vectors and paths: no neighbourhoods are looked at."
+    assert (code, out) == (0, f"{note} Explain a link: gatas explain {kinship_parts_folder} --link Timo-178 TYPE TARGET\n")
+    found = json.loads(gatas(*asked, "--json")[1])
+    assert (found["note"], found["rows"], found["depths"], found["pictures"]) == (note, [], [], [])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_type_of_link_is_explained_by_its_strongest_paths(gatas, by_parts, runs):

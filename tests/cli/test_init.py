@@ -238,7 +238,7 @@ def test_what_cannot_be_a_feature_is_left_out_with_the_reason(gatas, tables):
     assert roles["constant"] == "left out | always 1" and roles["nothing"] == "left out | no values"
     assert roles["tags"] == "left out | lists of string; expected numbers"
     assert roles["ragged"] == "left out | lists of 1 to 3 numbers; expected one length"
-    assert roles["mixed"] == "left out | numbers, but 1 values are not, such as 'n/a'"
+    assert roles["mixed"] == "left out | numbers, but 1 value is not, such as 'n/a'"
     assert roles["day"].startswith("left out | timestamp")
 
 

@@ -146,7 +146,7 @@ def test_config_list_names_every_recipe(gatas):
         (["train", "digit"], "there is no recipe 'digit'. Did you mean digits"),
         (["train", "nowhere.yaml"], "nowhere.yaml could not be read"),
         (["train", "digits", "--set", "training.epoch=3"], "Did you mean 'epochs'"),
-        (["train", "digits", "--set", "training.epochs=no"], "training.epochs is False"),
+        (["train", "digits", "--set", "training.epochs=no"], "training.epochs is false"),
         (["train", "digits", "--set", "epochs=3"], "names no setting"),
         (["train", "digits", "--set", "training.epochs=["], "is no YAML"),
         (["train", "digits", "--mlflow"], "pip install 'gatas[mlflow]'"),

@@ -69,10 +69,10 @@ def test_an_empty_split_and_one_of_another_kind_are_refused():
 @pytest.mark.parametrize(
     ("splits", "message"),
     [
-        ({"test": pairs((0, 0, 1, 1), (0, 0, 2, 1))}, "1 links of 'test' are edges of the graph"),
-        ({"valid": pairs((1, 0, 2, 0), (0, 0, 3, 0))}, "1 negatives of 'valid' are links"),
-        ({"valid": pairs((0, 0, 3, 1)), "test": pairs((0, 0, 3, 0))}, "1 negatives of 'test' are links"),
-        ({"train": pairs((1, 0, 2, 0))}, "1 negatives of 'train' are links"),
+        ({"test": pairs((0, 0, 1, 1), (0, 0, 2, 1))}, "1 link of 'test' is an edge of the graph"),
+        ({"valid": pairs((1, 0, 2, 0), (0, 0, 3, 0))}, "1 negative of 'valid' is a link"),
+        ({"valid": pairs((0, 0, 3, 1)), "test": pairs((0, 0, 3, 0))}, "1 negative of 'test' is a link"),
+        ({"train": pairs((1, 0, 2, 0))}, "1 negative of 'train' is a link"),
     ],
 )
 def test_leaks_are_counted_and_refused_when_strict(splits, message):
@@ -157,7 +157,7 @@ def test_splits_are_replaced_and_all_else_stays():
 
 
 def test_a_class_absent_from_training_is_counted():
-    with pytest.warns(GatasWarning, match=r"1 classes have no training node \(the first is 'b'\)") as warnings:
+    with pytest.warns(GatasWarning, match=r"1 class has no training node \(the first is 'b'\)") as warnings:
         classes(splits={"train": [0]})
     assert len(warnings) == 1
 
@@ -223,6 +223,6 @@ def test_a_table_whose_training_split_lacks_a_class_is_told_once_and_by_the_clas
     with pytest.warns(GatasWarning) as warnings:
         dataset = read_dataset(tmp_path / "edges.csv", tmp_path / "nodes.csv")
     assert [str(one.message) for one in warnings] == [
-        "1 classes have no training node (the first is 'eel'); none can be predicted."
+        "1 class has no training node (the first is 'eel'); none can be predicted."
     ]
     assert dataset.names == ("cat", "dog", "eel")

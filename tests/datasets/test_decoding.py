@@ -36,8 +36,13 @@ def test_logarithms_come_back_as_numbers(tmp_path):
     assert found == pytest.approx(NUMBERS, rel=1e-5) and found[3] == 0
 
 
-def test_a_flag_comes_back_as_0_and_1(tmp_path):
-    assert decoded(read(tmp_path, {"flag": [True, False, False, True, False, True]}), "flag") == [1, 0, 0, 1, 0, 1]
+@pytest.mark.parametrize("settings", [{}, {"standardise": False}, {"encode": {"flag": "log"}}])
+def test_true_and_false_come_back_as_such_and_a_filled_gap_as_the_mean(tmp_path, settings):
+    flags = [True, False, False, True, False, True]
+    found = decoded(read(tmp_path, {"flag": flags}, **settings), "flag")
+    assert found == flags and all(isinstance(flag, bool) for flag in found)
+    found = decoded(read(tmp_path, {"flag": [None, *flags[1:]]}, missing="fill", **settings), "flag")
+    assert found[1:] == flags[1:] and found[0] == pytest.approx(1 / 3, abs=0.1) and not isinstance(found[0], bool)
 
 
 def test_ranks_come_back_within_what_training_had(tmp_path):

@@ -77,7 +77,7 @@ def test_lists_keep_the_places_of_their_type():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("id,type,age,code\nzoe,person,,1\n", "column 'age': 1 of 1 nodes of type 'person' have no value, the first in row 1"),
+        ("id,type,age,code\nzoe,person,,1\n", "column 'age': 1 of 1 node of type 'person' has no value, the first in row 1"),
         ("id,type,code\nzoe,person,1\n", "later.csv has no column 'age', which the model was trained on. Add it"),
         ("id,type,age,code\nzoe,person,old,1\n", "column 'age' holds string, such as 'old'; expected numbers"),
         ("id,type,age,code\nzoe,person,inf,1\n", "row 1, column 'age': the feature is inf"),
@@ -100,5 +100,5 @@ def test_what_training_did_not_have_is_refused_in_one_line(learned, later, conte
 def test_where_gaps_are_filled_so_are_those_of_later_nodes(learned, later):
     encoding, _ = learned(missing="fill")
     assert features(encoding, later("id,type\nzoe,person\n")).tolist() == [[0, 0, 0, 0, 0]]  # the mean, and no category
-    with pytest.warns(GatasWarning, match="column 'colour': 1 values that training did not have, such as 'red'"):
+    with pytest.warns(GatasWarning, match="column 'colour': 1 value that training did not have, such as 'red'"):
         assert features(encoding, later("id,type,colour\nmug,thing,red\n")).tolist() == [[0, 0, 0, 0, 0]]

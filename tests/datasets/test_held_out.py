@@ -380,7 +380,7 @@ def toy(undirected=False, **splits):
 
 def test_a_link_whose_reverse_is_known_leaks_unless_links_are_directed():
     for splits in ({"test": pairs((1, 0, 0, 1))}, {"train": pairs((0, 0, 3, 1)), "test": pairs((3, 0, 0, 1))}):
-        with pytest.raises(GraphError, match="1 links of 'test' are so in the other direction"):
+        with pytest.raises(GraphError, match="1 link of 'test' is so in the other direction"):
             toy(**splits).check_leaks(strict=True)
         toy(**splits).check_leaks(strict=True, directed=True)
 
@@ -388,7 +388,7 @@ def test_a_link_whose_reverse_is_known_leaks_unless_links_are_directed():
 def test_of_a_symmetric_type_the_reverse_of_a_link_is_no_negative():
     splits = {"valid": pairs((0, 0, 3, 1)), "test": pairs((3, 0, 0, 0))}
     toy(**splits).check_leaks(strict=True)
-    with pytest.raises(GraphError, match="1 negatives of 'test' are links"):
+    with pytest.raises(GraphError, match="1 negative of 'test' is a link"):
         toy(undirected=True, **splits).check_leaks(strict=True)
 
 

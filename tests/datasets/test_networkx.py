@@ -143,6 +143,4 @@ def test_classes_absent_from_training_are_told_once_and_by_name():
     graph = people(split=["train", None, "test"], age=[None] * 3)
     with pytest.warns(GatasWarning) as warnings:
         Dataset.from_networkx(graph, features="where", label="club", split="split")
-    assert [str(one.message) for one in warnings] == [
-        "1 classes have no training node (the first is 'y'); none can be predicted."
-    ]
+    assert [str(one.message) for one in warnings] == ["1 class has no training node (the first is 'y'); none can be predicted."]

@@ -126,10 +126,10 @@ def test_a_missing_column_is_named_alike_with_what_to_do_where_it_is_read(messag
 REPORTED = (
     "edges.csv: 1 column was not used: 'since'.",
     "edges.csv: the edge types 2, 7 were numbered 0 to 1 and keep their names.",
-    "1 edges have weight 0 and were dropped.",
+    "1 edge has weight 0 and was dropped.",
     "nodes.csv: 1 column was not used: 'title'.",
     "1 node of splits has no label and was left out of these.",
-    "1 classes have no training node (the first is 'green'); none can be predicted.",
+    "1 class has no training node (the first is 'green'); none can be predicted.",
 )
 
 

@@ -94,7 +94,7 @@ def test_a_saved_data_set_keeps_sparse_features(files, tmp_path):
         ({"words": WORDS}, {"indices": "word"}, "has no column 'word', which data.features names. Did you mean 'words'"),
         ({"words": WORDS}, {"indices": {"words": "x"}}, "has no column 'x', which data.indices names"),
         ({"words": WORDS, "x": [[1.0]] * 4}, {"indices": {"words": "x"}}, "row 1, column 'x': 1 values, but 'words' has 2"),
-        ({"words": [*WORDS[:3], None]}, {}, "1 of 4 nodes have no value, the first in row 4"),
+        ({"words": [*WORDS[:3], None]}, {}, "1 of 4 nodes has no value, the first in row 4"),
     ],
 )
 def test_lists_that_are_no_indices_are_refused(files, columns, settings, message):

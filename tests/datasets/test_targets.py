@@ -63,7 +63,7 @@ def test_classes_without_a_training_node_are_counted():
 
 
 def test_labels_without_a_positive_training_node_are_counted():
-    with pytest.warns(GatasWarning, match=r"1 classes have no training node \(the first is 'b'\)"):
+    with pytest.warns(GatasWarning, match=r"1 class has no training node \(the first is 'b'\)"):
         NodeTargets(np.array([[1, 0], [0, 1]]), ("a", "b"), {"train": np.array([0])})
 
 

@@ -36,7 +36,8 @@ def test_every_fault_is_survived_with_no_byte_lost():
     assert all(row["survived"] == row["injected"] and row["bytes_lost"] == 0 for row in rows), rows
     injected = {(row["job"], row["fault"]) for row in rows if row["injected"] or "only root" in row["said"]}
     certain = [fault for fault in FAULTS if "random moment" not in fault]  # which may come too late
-    assert {(job, fault) for job in SHORT[:5] for fault in certain} <= injected
+    unsigned = {("comparison", "damage before going on")}  # its results are JSON for people, without checksums
+    assert {(job, fault) for job in SHORT[:5] for fault in certain} - unsigned <= injected
     assert ("serving", "kill -9 at a random moment") in injected
 
 

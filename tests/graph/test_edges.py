@@ -73,7 +73,7 @@ def test_self_edges_are_kept_once_even_when_reverses_are_added():
 
 
 def test_directions_listed_with_different_weights_keep_their_own_and_are_counted():
-    with pytest.warns(GatasWarning, match="1 pairs of nodes .* different weights"):
+    with pytest.warns(GatasWarning, match="1 pair of nodes is .* different weights"):
         graph = Graph.from_edges([0, 1, 2], [1, 0, 0], weight=[1.0, 2.0, 3.0], undirected=True)
     assert graph.weight is not None and graph.weight.tolist() == [1, 3, 2, 3]
 
@@ -153,7 +153,7 @@ def test_weights_that_add_up_beyond_float32_are_refused():
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0])
 def test_edges_of_weight_zero_are_dropped_and_counted(zero):
-    with pytest.warns(GatasWarning, match="1 edges have weight 0 and were dropped"):
+    with pytest.warns(GatasWarning, match="1 edge has weight 0 and was dropped"):
         graph = Graph.from_edges([0, 1, 2], [1, 2, 3], weight=[1, zero, 2])
     assert (graph.num_edges, graph.num_nodes) == (2, 4)
 

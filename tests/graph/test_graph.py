@@ -120,7 +120,7 @@ def test_an_index_outside_the_graph_has_no_id(ids, index):
 
 def test_weights_are_shown():
     graph = Graph.from_edges([0, 2], [1, 3], weight=[1, 1])
-    assert repr(graph) == "Graph(4 nodes, 2 edges, 1 edge types, weighted)"
+    assert repr(graph) == "Graph(4 nodes, 2 edges, 1 edge type, weighted)"
 
 
 def test_a_graph_does_not_change_with_the_arrays_it_was_made_of():

@@ -251,7 +251,7 @@ def test_types_are_named_and_numbers_keep_theirs_with_a_warning(write):
 
 
 def test_zero_weights_are_dropped_and_their_nodes_stay(write):
-    with pytest.warns(GatasWarning, match="1 edges have weight 0"):
+    with pytest.warns(GatasWarning, match="1 edge has weight 0"):
         graph = read_graph(write("edges.csv", "source,target,weight\na,b,0\nb,c,1\n"))
     assert (graph.num_nodes, graph.num_edges) == (3, 1)
 

@@ -11,6 +11,7 @@ import torch
 from gatas.errors import GatasError
 from gatas.inference import Explanation, LinkExplanation, Predictor
 from gatas.inference.attention import evaluating, linear
+from gatas.inference.picture import draw_explanation
 from gatas.nn.link_head import PathRows
 from gatas.tasks.link_paths import log_degrees
 from gatas.transitions.paths import path_name, path_of
@@ -158,14 +159,17 @@ def test_a_known_link_is_no_evidence_for_itself_unless_neighbourhoods_are_a_part
     assert {one.explain_link(0, "likes", 5).known_in_words for one in (with_them, without)} == {"It is not a known link."}
 
 
-def test_without_neighbourhoods_there_are_none_to_explain_and_a_node_has_its_rows_by_probability():
+def test_without_neighbourhoods_there_are_none_to_explain_and_a_node_has_no_rows_but_a_note():
     trained = by_parts(("vectors", "paths"))
     assert trained.explain((0, "likes", 5)).neighbourhood is None and trained.explain((0, "likes", 5)).ends == ()
-    rows = trained.explain(0)
-    assert np.all(np.diff(rows.attention) <= 1e-12) and rows.attention == pytest.approx(
-        rows.probability / rows.probability.sum()
-    )
-    assert rows.effect is None
+    found = trained.explain(0)
+    assert found.note == "Links of this model are scored by vectors and paths: no neighbourhoods are looked at."
+    assert len(found) == 0 and found.paths == found.depths == () and found.effect is None and len(found.attention) == 0
+    assert repr(found) == f"Explanation(0: {found.note})" and found.note in found._repr_html_()
+    assert json.loads(json.dumps(found.to_dict()))["note"] == found.note and found.to_dict()["rows"] == []
+    with pytest.raises(GatasError, match=r"scored by vectors and paths.*draw a link"):
+        draw_explanation(found)
+    assert by_parts().explain(0).note is None
 
 
 def test_links_are_explained_by_parts_only_where_there_are_any():

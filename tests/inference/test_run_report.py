@@ -13,6 +13,7 @@ from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.inference.floors import SharedNeighbourScores, neighbours_mean, neighbours_vote
 from gatas.inference.report_answers import answers_of
+from gatas.inference.report_plots import Scored, calibration_plot
 from gatas.inference.run_report import write_report
 from tests.inference.conftest import trained, with_ids
 from tests.tasks.toys import camps, classifier, heights, labelled_graphs, likes, predictor, regressor
@@ -50,10 +51,27 @@ def test_reports_of_links_have_ranks_and_what_links_rest_on(tmp_path):
     dataset = likes()
     page = page_of(predictor(dataset), dataset, tmp_path / "pair", evaluation_mode="all")
     assert {"By type of link, test data", "ROC and PR curves", "Ranks of true links", "Map of the nodes"} <= set(headings(page))
+    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert "Calibration" in headings(page) and not set(captions) & set(headings(page))
     assert "Adamic–Adar" in page and re.search(r"– likes → \d+ is (a|no) link; the model says", page)
     parts = predictor(dataset, link_score=("vectors", "paths"), vector_size=6, revisits=True)
     page = page_of(parts, dataset, tmp_path / "parts", loss="list", hidden_folds=3, n3=0.01, l2=0)
     assert " as a source" in page
+
+
+def test_a_run_writes_its_report_where_it_is_asked_to(tmp_path):
+    dataset = camps()
+    run = gatas.fit(classifier(dataset), dataset, device="cpu", epochs=1, batch_size=8)
+    run.save(tmp_path / "without")
+    run.save(tmp_path / "with", report=True)
+    assert not (tmp_path / "without/report.html").exists() and "Baselines" in (tmp_path / "with/report.html").read_text()
+
+
+def test_bins_of_a_calibration_curve_have_the_share_of_true_links():
+    chances, truth = np.array([0.05, 0.15, 0.12, 0.95, 0.9, 1.0]), np.array([False, False, True, True, True, False])
+    (axes,) = calibration_plot(Scored("all links", chances, truth)).axes
+    points = next(line for line in axes.lines if line.get_label() == "model").get_xydata()
+    assert points == pytest.approx(np.array([[0.05, 0], [0.135, 0.5], [0.95, 2 / 3]]))
 
 
 @pytest.mark.parametrize(("make", "dataset"), [(regressor, heights()), (classifier, labelled_graphs())])

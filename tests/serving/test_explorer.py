@@ -189,6 +189,16 @@ def test_a_link_is_explained_by_what_its_log_odds_add_up_from(page):
         assert page.evaluate("window.harmed") is None
 
 
+def test_a_node_of_a_model_without_neighbourhoods_has_no_picture_but_a_note(page, part_client):
+    show(page, part_client, "#node=3")
+    heading(page, "3")
+    expect(page.locator(".unattended")).to_contain_text("scored by vectors and paths: no neighbourhoods are looked at.")
+    expect(page.get_by_role("heading", name="Likely links")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nearest nodes")).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile("Contributions|Typed paths|Learned depth"))).to_have_count(0)
+    expect(page.locator("figure")).to_have_count(0)
+
+
 def test_a_link_is_asked_for_by_type_and_second_node(page, like_client):
     show(page, like_client, "#node=3")
     page.get_by_label("Action").select_option("likes")

@@ -96,7 +96,7 @@ def test_the_model_says_what_its_run_measured(shop_folder):
     written = json.loads((shop_folder / "metrics.json").read_text())
     with ready(load_model(shop_folder, "cpu")) as client:
         found = client.get("/v1/model").json()["results"]
-    assert found["best_epoch"] == written["best_epoch"] + 1 and found["epochs"] == written["epochs"]
+    assert found["epochs_to_best"] == written["best_epoch"] + 1 and found["epochs"] == written["epochs"]
     splits = [name for name, measured in written.items() if isinstance(measured, dict)]
     assert list(found["metrics"]) == splits
     assert found["metrics"][splits[-1]]["loss"] == written[splits[-1]]["loss"]

@@ -153,7 +153,7 @@ def test_new_nodes_may_bring_values_by_column(shop_client, shop_folder):
     [
         ({"ids": ["z"], "values": [{**ZOE, "town": "lima"}]}, "wrong_features", "'lima' was in no node of training"),
         ({"ids": ["z"], "values": [{**ZOE, "height": 3}]}, "wrong_features", "trained on 'kind', 'age', 'town', 'colour'"),
-        ({"ids": ["z"], "values": [{**ZOE, "age": None}]}, "wrong_features", "1 of 1 nodes of type 'customer' have no value"),
+        ({"ids": ["z"], "values": [{**ZOE, "age": None}]}, "wrong_features", "1 of 1 node of type 'customer' has no value"),
         ({"ids": ["z"], "values": [{**ZOE, "age": [1]}]}, "wrong_features", "column 'age' holds list"),
         ({"ids": ["z"], "values": [{**ZOE, "town": [1]}]}, "wrong_features", "column 'town' holds list"),
         ({"ids": ["z"], "values": [{**ZOE, "kind": [1]}]}, "wrong_features", "expected"),
@@ -247,6 +247,7 @@ def test_a_link_is_explained_by_what_its_log_odds_add_up_from(parts):
     assert found == {"model": predictor.fingerprint, "classes": ["likes", "knows"], **own.to_dict(1)}
     assert len(found["paths"]) == 1 < found["num_paths"] and (found["neighbourhood"] is None) == ("neighbourhood" not in parts)
     assert node["target"] == 0 and node["answer"] is None
+    assert (node["note"] is None) == bool(node["rows"]) == ("neighbourhood" in parts)
 
 
 def test_a_node_that_no_such_link_has_at_that_end_is_refused():

@@ -121,6 +121,6 @@ def test_what_is_not_there_is_refused():
 
 def test_edges_of_weight_0_are_dropped_with_a_warning():
     graph = Graph.from_edges([0], [1], weight=[2.0])
-    with pytest.warns(GatasWarning, match="1 edges have weight 0"):
+    with pytest.warns(GatasWarning, match="1 edge has weight 0"):
         view = extended(graph, [2], [2, 2], [0, 0], [0, 1], [0.0, 1.0])
     assert view.edges_from(np.array([2])).target.tolist() == [1]

@@ -64,7 +64,7 @@ export function Mark({ split }: { split: string | null }) {
 function asColumn(value: ColumnValue): string {
   if (value === null) return "–";
   if (typeof value === "number") return asGiven(value);
-  if (typeof value === "string") return value;
+  if (typeof value === "string" || typeof value === "boolean") return String(value);
   const shown = value.slice(0, LISTED).map(asGiven).join(", ");
   return value.length > LISTED ? `${shown} … (${asCount(value.length)} in all)` : shown || "none";
 }

@@ -51,7 +51,7 @@ function Results({ results }: { results: RunResults }) {
           </tbody>
         </table>
       </div>
-      <p class="note">Weights of epoch {results.best_epoch} of {results.epochs}.{results.note && ` The data: ${results.note}.`}</p>
+      <p class="note">Weights of epoch {results.epochs_to_best} of {results.epochs}.{results.note && ` The data: ${results.note}.`}</p>
     </section>
   );
 }

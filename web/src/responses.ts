@@ -19,14 +19,14 @@ export interface ModelResponse {
 export interface RunResults {
   data: string;
   note: string;
-  best_epoch: number;
+  epochs_to_best: number;
   epochs: number;
   metrics: Record<string, Record<string, number>>;
   details_of: string | null;
   details: Record<string, Record<string, number>>;
 }
 
-export type ColumnValue = number | string | number[] | null;
+export type ColumnValue = boolean | number | string | number[] | null;
 
 /** A node as the data has it. */
 export interface NodeData {
@@ -121,6 +121,7 @@ export interface NodeExplanation {
   target: Id;
   answer: Answer | null;
   label_spreading: { without: number; effect: number } | null;
+  note: string | null;
   mode: string;
   num_rows: number;
   num_candidates: number;

@@ -78,15 +78,19 @@ function Neighbourhood({ about, end, colours, lead, tail, marked, shared, narrow
           <Spreading end={end} />
           <Columns key={end.target} own={own} />
         </div>
-        <figure>
-          <Picture {...{ end, colours, marked, row, light }} />
-          <RowSummary {...{ row, end }} model={about.model} />
-        </figure>
-        <div class="rows"><Rows {...{ end, colours, shared, row, light }} known={others} /></div>
+        {end.note === null ? (
+          <figure>
+            <Picture {...{ end, colours, marked, row, light }} />
+            <RowSummary {...{ row, end }} model={about.model} />
+          </figure>
+        ) : (
+          <p class="unattended">{end.note} Choose a link to see what it rests on.</p>
+        )}
+        {end.note === null && <div class="rows"><Rows {...{ end, colours, shared, row, light }} known={others} /></div>}
         <div class="known"><Edges key={end.target} {...{ own, others, about }} /></div>
         <div class="parts">
-          <Paths end={end} colours={colours} />
-          <Depths end={end} />
+          {end.note === null && <Paths end={end} colours={colours} />}
+          {end.note === null && <Depths end={end} />}
           {tail}
         </div>
       </div>

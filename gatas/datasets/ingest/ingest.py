@@ -1,6 +1,5 @@
 """`ingest`: edge files and a node table into the folder that `Dataset.save` would write, in bounded memory."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,13 +30,13 @@ from gatas.datasets.ingest.work import IngestFolder, fingerprints, tidied, worki
 from gatas.datasets.node_table import NodeTable
 from gatas.datasets.own import ONE_TYPE
 from gatas.datasets.saved import node_parts, node_target_parts
-from gatas.errors import ConfigError, GatasWarning, GraphError, StoreError
+from gatas.errors import ConfigError, GraphError, StoreError
 from gatas.files import reason
 from gatas.graph import Graph, NodeIds
 from gatas.graph.arrays import mapped
 from gatas.graph.checks import ColumnChecks, IdFacts, are_integers, refuse_decimals, refuse_faults
 from gatas.graph.column_types import is_text_file
-from gatas.graph.edges import inverse_names
+from gatas.graph.edges import inverse_names, warn_of_zeros
 from gatas.graph.reading import warn_of_numbered_types
 from gatas.graph.saved import graph_parts
 from gatas.graph.storage import write_store
@@ -190,7 +189,7 @@ class _Ingest:
                 warn_of_unused_names(file, fact["others"])
                 break
         if zeros := sum(fact["zeros"] for fact in facts):
-            warnings.warn(f"{zeros} edges have weight 0 and were dropped.", GatasWarning, stacklevel=2)
+            warn_of_zeros(zeros, stacklevel=3)
         typed, weighted = any("edge_type" in fact["columns"] for fact in facts), any(fact["weighted"] for fact in facts)
         names = [{name: column["column"] for name, column in fact["columns"].items()} for fact in facts]
         return EdgeCopies(self.files, copies, names, False, False, typed, weighted), facts

@@ -3,7 +3,6 @@
 What is done here batch by batch is what `gatas.graph.edges` does at once; the same edges give the same arrays.
 """
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatas.errors import GatasWarning, GraphError
+from gatas.errors import GraphError
 from gatas.graph.arrays import ArrayWriter
+from gatas.graph.edges import warn_of_differing_weights
 from gatas.graph.inputs import FLOAT32, Ints
 
 if TYPE_CHECKING:
@@ -164,11 +164,7 @@ class Csr:
         rest = self.order.num_nodes - self.node
         self.writers["indptr"].append(np.full(rest, self.writers["neighbour"].length))
         if pairs := self.differing // 2:
-            warnings.warn(
-                f"{pairs} pairs of nodes are listed in both directions with different weights; each direction keeps its own.",
-                GatasWarning,
-                stacklevel=3,
-            )
+            warn_of_differing_weights(pairs, stacklevel=4)
         arrays = {name: writer.finish() for name, writer in self.writers.items()}
         return {"arrays": arrays, "num_repeated": self.num_repeated}
 

@@ -27,7 +27,7 @@ JOB = "job"
 SPILL = "spill"
 FACTS = "facts.json"
 NOTE = ".ingest"
-"""In the store, beside what its manifest names: which ingest wrote it."""
+"""In the store, beside what its manifest names: which ingest wrote it, with a checksum."""
 
 
 class IngestFolder:
@@ -68,7 +68,8 @@ def working_beside(out: Path, job: Mapping[str, Any]) -> Iterator[IngestFolder]:
             raise GraphError(f"another ingest is writing {out}. Wait for it, or choose another folder.") from None
         _begin(folder, key_of(job))
         yield IngestFolder(folder)
-        write_file(out / NOTE, key_of(job).encode())
+        if out.is_dir():
+            _note(out, key_of(job))
         shutil.rmtree(folder)
 
 
@@ -84,15 +85,19 @@ def tidied(out: Path, job: Mapping[str, Any]) -> bool:
         except BlockingIOError:  # it is at it
             return False
         if named.is_file():
-            write_file(out / NOTE, key.encode())
+            _note(out, key)
         shutil.rmtree(folder)
     return True
 
 
 def written_before(out: Path, job: Mapping[str, Any]) -> bool:
     """Whether this very ingest wrote the store: over the same files, with the same settings."""
-    note = out / NOTE
-    return note.is_file() and note.read_text() == key_of(job)
+    return bool(read_note(out).get("ingest") == key_of(job))
+
+
+def read_note(out: Path) -> dict[str, Any]:
+    """Return what a store says of the ingest that wrote it, nothing if none did; a damaged note is refused."""
+    return read_signed_json(out / NOTE) if out.joinpath(NOTE).is_file() else {}
 
 
 def beside(out: Path) -> Path:
@@ -106,6 +111,10 @@ def key_of(job: Mapping[str, Any]) -> str:
 def fingerprints(files: Sequence[Path]) -> list[list[Any]]:
     """What tells that a file is still the same, without reading it."""
     return [[str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+
+
+def _note(out: Path, key: str) -> None:
+    write_file(out / NOTE, signed_json({"ingest": key}))
 
 
 def _begin(folder: Path, job: str) -> None:
