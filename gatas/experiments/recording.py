@@ -55,10 +55,10 @@ def command_of(words: Sequence[str]) -> str:
     program = Path(words[0])
     if (program.parent.name if program.name == "__main__.py" else program.stem) != "gatas":
         return ""
-    return shlex.join(["gatas", *(_without_folders(word) for word in words[1:])])
+    return shlex.join(["gatas", *(without_folders(word) for word in words[1:])])
 
 
-def _without_folders(word: str) -> str:
+def without_folders(word: str) -> str:
     """A word of a command, or what is after its `=`, without the folders of a path."""
     name, equals, value = word.rpartition("=")
     return f"{name}{equals}{Path(value).name if '/' in value or os.sep in value else value}"

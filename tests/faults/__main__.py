@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.faults.suite import Row
+    from tests.faults.world import Row
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -61,9 +61,12 @@ def result_of(rows: "Sequence[Row]") -> dict[str, Any]:
     """What came of it, with the command, the machine and the commit."""
     import torch
 
-    from gatas.experiments.recording import commit, hardware, versions
+    from gatas.experiments.recording import commit, hardware, versions, without_folders
 
-    about = {"command": shlex.join(["python", "-m", "tests.faults", *sys.argv[1:]]), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    about = {
+        "command": shlex.join(["python", "-m", "tests.faults", *map(without_folders, sys.argv[1:])]),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
     kept = ("job", "fault", "injected", "survived", "bytes_lost")
     counts = [{name: getattr(row, name) for name in kept} for row in rows]
     total = {name: sum(row[name] for row in counts) for name in kept[2:]}

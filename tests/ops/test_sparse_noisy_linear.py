@@ -60,9 +60,9 @@ def test_threads_do_not_change_a_bit():
 
 def test_nodes_beyond_the_features_are_refused():
     features, _, *layers = problem()
-    given: Any = (features, torch.tensor([30]), *layers, NOISE)
+    given: Any = (features, torch.tensor([30]), *layers, NOISE, 2, 0.5, 1e-5)
     with pytest.raises(IndexError, match="30 rows"):
-        sparse_noisy_linear(*given, 2, 0.5, 1e-5)
+        sparse_noisy_linear(*given)
 
 
 def test_the_operator_is_well_behaved_for_torch():
