@@ -9,7 +9,7 @@ from gatas.cli.output import stderr, stdout
 
 def reproduce(
     table: str = typer.Argument(
-        help="table1, table2, table2-gatne, table3, or default: recipes of our own; or check, of README and docs."
+        help="table1, table2, table2-gatne, table3, ppi-raw, reference, or default, our own; or check, of README and docs."
     ),
     seeds: int = typer.Option(
         None, "--seeds", min=1, help="Seeds for each cell, from 0 on; by default as many as the table asks."

@@ -1,6 +1,6 @@
 """`gatas train`: a model for every seed, from a recipe or a YAML file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
@@ -70,7 +70,7 @@ def train(
             raise
     if not group.first:
         return
-    reports = written_reports(runs, folder, device) if report else []
+    reports = written_reports(list(runs), folder, device) if report else []
     if json:
         print_json(as_json(runs, folder))
     else:
@@ -86,7 +86,7 @@ def said_on_stderr(device: str) -> Iterator[None]:
         yield
 
 
-def written_reports(runs: "Runs[Run]", folder: Path, device: str) -> list[Path]:
+def written_reports(runs: "Sequence[Run]", folder: Path, device: str) -> list[Path]:
     """Write a page about each run into its folder; a run is none the worse without."""
     from gatas.inference.run_report import write_report
 

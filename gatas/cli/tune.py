@@ -12,6 +12,7 @@ from gatas.cli.graphs import DataDirOption
 from gatas.cli.importing import quick_imports
 from gatas.cli.metrics import print_measured
 from gatas.cli.output import print_json, print_table, stderr, stdout
+from gatas.cli.train import written_reports
 
 if TYPE_CHECKING:
     from gatas.tuning import Tuning
@@ -36,6 +37,9 @@ def tune(
         None, "--at-once", min=1, help="Trials of one shape in one program; 8 on a GPU, 1 on a CPU if not given."
     ),
     seed: int = typer.Option(0, "--seed", help="Of the search, and of every training."),
+    report: bool = typer.Option(
+        True, "--report/--no-report", help="Write report.html, a page about the best, into its folder."
+    ),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Search for better settings, and train the best. The same command again goes on where it was stopped.
@@ -59,10 +63,13 @@ def tune(
     except (KeyboardInterrupt, SystemExit):
         _say_how_to_go_on(folder)
         raise
+    reports = written_reports([tuning.run], folder, device) if report and tuning.run is not None else []
     if json:
         print_json(as_json(tuning, folder))
     else:
         print_tuning(tuning, folder)
+        for path in reports:
+            stdout.print(f"Report: {path}", soft_wrap=True)
 
 
 def _written_space(config: Any, asked: Any, data_dir: Path | None) -> str:

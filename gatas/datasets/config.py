@@ -28,6 +28,8 @@ from gatas.datasets.settings import refuse_settings
 NODE_CLASSIFICATION, NODE_REGRESSION, LINK_PREDICTION = "node classification", "node regression", "link prediction"
 LINK_DATA = ("kinship", "twitter", "youtube", "youtube-lite")
 """The data sets known by name whose task is link prediction; all others are for node classification."""
+STANDARDISED = ("ppi",)
+"""Those whose features are standardised unless told otherwise."""
 
 ORDER = (
     *("name", "store", "transitions", "edges", "nodes", "task", "source", "target", "edge_type", "weight", "direction"),
@@ -157,6 +159,7 @@ class NamedData(DataSettings):
     """A data set that gatas knows."""
 
     name: str = Field("digits", description="a data set that gatas knows")
+    standardise: bool = Field(True, description="of ppi: features get mean 0 and deviation 1, over training nodes")
     validation_edges: bool = Field(False, description=VALIDATION_EDGES)
 
     @property
@@ -167,10 +170,16 @@ class NamedData(DataSettings):
     @property
     def written(self) -> tuple[str, ...]:
         """The settings in the order in which they are written; those of links only for links."""
-        return super().written if self.task == LINK_PREDICTION else ("name",)
+        if self.task == LINK_PREDICTION:
+            return tuple(name for name in super().written if name != "standardise")
+        return ("name", "standardise") if self.name in STANDARDISED else ("name",)
 
     @model_validator(mode="after")
-    def _check_links(self) -> Self:
+    def _check_name(self) -> Self:
+        if not self.standardise and self.name not in STANDARDISED:
+            raise ValueError(
+                f"standardise is for own files and for {', '.join(STANDARDISED)}, but name is {self.name}. Leave it out."
+            )
         if self.validation_edges and self.task != LINK_PREDICTION:
             raise ValueError(f"validation_edges are for link prediction, but {self.name} is for {self.task}. Leave it out.")
         return self

@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from gatas.datasets import digits, kinship, multiplex, planetoid, ppi
-from gatas.datasets.config import DataConfig, StoreData, TableData
+from gatas.datasets.config import STANDARDISED, DataConfig, StoreData, TableData
 from gatas.datasets.dataset import Dataset
 from gatas.datasets.own import open_stored, read_tables
 from gatas.errors import DatasetError, MissingExtraError
@@ -60,13 +60,17 @@ SOURCES = {
     "youtube-lite": _multiplex(multiplex.HOW_TO_GET_LITE, "youtube/lite", "youtube-lite"),
 }
 
+UNSCALED: dict[Reader, Reader] = {ppi.read_arrays: ppi.read_unscaled}
+"""Who reads features as they were released, in place of readers that standardise."""
+
 NAMES = (*EMBEDDED, *SOURCES)
 
 
-def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
+def load_dataset(name: str, root: str | Path | None = None, *, standardise: bool = True) -> Dataset:
     """Load a data set by name: `digits` and `kinship` are embedded, the others are looked for.
 
-    In order: `root`, $GATAS_DATA, the user's cache folder; then, where PyG knows how, a download into the cache.
+    In order: `root`, $GATAS_DATA, the user's cache folder; then, where PyG knows how, a download into the cache. Features of
+    `ppi` have mean 0 and deviation 1 over training nodes, unless `standardise` is False.
     """
     if name in EMBEDDED:
         return EMBEDDED[name]()
@@ -79,14 +83,20 @@ def load_dataset(name: str, root: str | Path | None = None) -> Dataset:
     if found is None:
         found = _downloaded(name, source, roots)
     layout, folder = found
-    return layout.read(name, folder)
+    if standardise or name not in STANDARDISED:
+        return layout.read(name, folder)
+    if layout.read not in UNSCALED:
+        raise DatasetError(f"{folder} has no features of {name} as they were released: {layout.mark} is standardised already.")
+    return UNSCALED[layout.read](name, folder)
 
 
 def open_dataset(config: DataConfig, data_dir: str | Path | None = None) -> Dataset:
     """Open the data set that a run's settings name, or whose files they give."""
     if isinstance(config, StoreData):
         return open_stored(config, data_dir)
-    return read_tables(config, data_dir) if isinstance(config, TableData) else load_dataset(config.name, data_dir)
+    if isinstance(config, TableData):
+        return read_tables(config, data_dir)
+    return load_dataset(config.name, data_dir, standardise=config.standardise)
 
 
 def search_roots(root: str | Path | None) -> dict[str, Path]:

@@ -1,7 +1,7 @@
 """Protein interactions in 24 tissues, inductive: 20 graphs to train on, 2 to validate, 2 to test."""
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,16 @@ REBUILT = "rebuilt labels: graph and features are the released ones, about 1 % o
 
 
 def read_arrays(name: str, folder: Path) -> Dataset:
-    """Read `ppi_graph_feats.npz` and `ppi_labels_rebuilt.npz`: exact graph and features, rebuilt labels."""
+    """Read `ppi_graph_feats.npz` and `ppi_labels_rebuilt.npz`: exact graph, standardised features, rebuilt labels."""
+    return _read(name, folder, _standardised)
+
+
+def read_unscaled(name: str, folder: Path) -> Dataset:
+    """Read the same files, with features as they were released."""
+    return _read(name, folder, lambda features, _: features.astype(np.float32))
+
+
+def _read(name: str, folder: Path, scaled: Callable[[NDArray[Any], NDArray[np.bool_]], Floats]) -> Dataset:
     labels_file = folder / "ppi_labels_rebuilt.npz"
     if not labels_file.is_file():
         raise DatasetError(f"{labels_file} is missing beside ppi_graph_feats.npz.")
@@ -33,7 +42,7 @@ def read_arrays(name: str, folder: Path) -> Dataset:
             labelled["labels"][arrays["gene_row"]],
             {split: SPLIT_OF_TISSUE[tissue] == number for number, split in enumerate(SPLITS)},
             class_names=tuple(str(term) for term in labelled["go_term"]),
-            features=_standardised(arrays["feats"], SPLIT_OF_TISSUE[tissue] == 0),
+            features=scaled(arrays["feats"], SPLIT_OF_TISSUE[tissue] == 0),
             graph_id=tissue,
             name=name,
             note=REBUILT,

@@ -167,7 +167,8 @@ def trained(
     for run in with_ranking(runs, given.dataset, device):
         seconds = [entry["seconds"] / run.trained_together for entry in run.history]
         to_best = sum(seconds[: run.metrics["best_epoch"] + 1])
-        results.append(seed_run(run, seconds_per_epoch=statistics.median(seconds), seconds_to_best=to_best))
+        times = {"seconds_per_epoch": statistics.median(seconds), "seconds_to_best": to_best}
+        results.append(seed_run(run, trained_together=run.trained_together, **times))
     taken = session(
         list(seeds),
         device,

@@ -3,7 +3,8 @@
 >>> recipe("cora")                  # the paper's, S = 100
 >>> recipe("pubmed-500")            # another sample size
 >>> recipe("cora-without_paths")    # a row of Table 3
->>> recipe("cora-reference")        # with five departures of the authors' code
+>>> recipe("cora-reference")        # with five departures of the authors' code; cora-reference-10 and -500
+>>> recipe("ppi-raw")               # features as they were released, batches over all graphs
 >>> recipe("cora-default")          # ours
 """
 
@@ -15,6 +16,8 @@ from gatas.tasks.config import AblationName
 from gatas.training.config import Config
 
 SAMPLE_SIZES = (10, 100, 500)
+OTHER_SIZES = (10, 500)
+"""Sample sizes of the recipes `…-reference-SIZE`; the one without a size has 100."""
 ABLATIONS = tuple(name for name in get_args(AblationName) if name != "none")
 
 TRANSDUCTIVE: dict[str, Any] = {
@@ -65,6 +68,9 @@ REFERENCE: dict[str, Any] = {
 MACRO: dict[str, Any] = {"training.monitor": "metric", "training.negative_types": "all alike"}
 """The paper's recipe for links, as the authors' code has it: stopped on macro ROC-AUC, types of negatives drawn alike."""
 
+RAW: dict[str, Any] = {"data.standardise": False, "training.by_graph": False}
+"""The paper's recipe for PPI with features as they were released and batches over all graphs, as the authors' code has it."""
+
 FAR: dict[str, Any] = {
     "model.num_steps": 4, "model.sample_size": 50, "model.input_noise": 0.8, "model.dropout": 0.3,
     "training.monitor": "loss", "training.epochs": 600, "training.patience": 60, "training.learning_rate": 0.005,
@@ -111,6 +117,10 @@ def names() -> list[str]:
     """All recipes there are."""
     found = list(OWN)
     for data, base in PAPER.items():
+        if base is TRANSDUCTIVE:
+            found += [f"{data}-reference-{size}" for size in OTHER_SIZES]
+        if base is INDUCTIVE:
+            found.append(f"{data}-raw")
         found += [data, f"{data}-reference", f"{data}-default"]
         if base is LINKS:
             found.append(f"{data}-macro")
@@ -137,7 +147,9 @@ def recipe(name: str) -> Config:
         return config
     if variant == "default" and data not in DEFAULT:
         return made(data, {})
-    changed = {"reference": REFERENCE, "default": DEFAULT.get(data, {}), "macro": MACRO}
+    if variant.startswith("reference-"):
+        return config.with_settings({**REFERENCE, "model.sample_size": int(variant.removeprefix("reference-"))})
+    changed = {"reference": REFERENCE, "default": DEFAULT.get(data, {}), "macro": MACRO, "raw": RAW}
     if variant in changed:
         return config.with_settings(changed[variant])
     setting = ("model.sample_size", int(variant)) if variant.isdigit() else ("model.ablation", variant)

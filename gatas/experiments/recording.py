@@ -2,7 +2,10 @@
 
 import os
 import platform
+import shlex
 import subprocess
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +19,7 @@ from gatas.training.run import TrainedRun
 PACKAGES = ("torch", "triton", "numpy", "numba", "scikit-learn", "torch-geometric", "pykeen")
 
 
-def seed_run(run: TrainedRun, **times: float) -> SeedRun:
+def seed_run(run: TrainedRun, **times: int | float) -> SeedRun:
     """One seed: metrics, the depth it learned, and how long it took."""
     best = run.history[max(0, run.metrics["best_epoch"])]
     depth = {"depth": best["depth"]} if "depth" in best else {}
@@ -42,8 +45,23 @@ def session(seeds: list[int], device: torch.device, **more: Any) -> TrainingSess
         hardware=hardware(device),
         versions=versions(),
         commit=commit(),
+        command=command_of(sys.argv),
         **rounded(more),
     )
+
+
+def command_of(words: Sequence[str]) -> str:
+    """The command of gatas that runs, with files and folders by their last names alone; nothing where it is no command."""
+    program = Path(words[0])
+    if (program.parent.name if program.name == "__main__.py" else program.stem) != "gatas":
+        return ""
+    return shlex.join(["gatas", *(without_folders(word) for word in words[1:])])
+
+
+def without_folders(word: str) -> str:
+    """A word of a command, or what is after its `=`, without the folders of a path."""
+    name, equals, value = word.rpartition("=")
+    return f"{name}{equals}{Path(value).name if '/' in value or os.sep in value else value}"
 
 
 def rounded(value: Any) -> Any:

@@ -205,7 +205,8 @@ def seconds(found: Results) -> tuple[Block, ...]:
         return (Block(COMPARE),)
     note = (
         "Mean over seeds, ± standard deviation, against the median of the seconds that one seed takes to its best epoch. "
-        "Where several seeds are trained as one program, that is its share. Arrows: far below the others."
+        "÷ n: a share, the seconds of one program that trained n seeds, divided by n. It is not to be compared with those "
+        "of a model that was trained alone. Arrows: far below the others."
     )
     return (Block("\n\n".join([note, *notes(found.peers)]), charts=tuple(charts)),)
 

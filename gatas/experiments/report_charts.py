@@ -72,14 +72,15 @@ def accuracy_against_seconds(view: ComparisonTable, results: Sequence[Result]) -
         place = places.index(result.name)
         low = mean < floor
         style = {"marker": MARKERS[place // len(COLOURS) % len(MARKERS)], "color": COLOURS[place % len(COLOURS)]}
-        label = f"{short(result.name)} {mean:.1f}{' ↓' if low else ''}"
+        shared = f" ÷ {result.trained_together}" if result.trained_together > 1 else ""
+        label = f"{short(result.name)} {mean:.1f}{' ↓' if low else ''}{shared}"
         size = 9 if result.name == OURS else 6
         axes.plot(seconds, max(mean, floor), linestyle="none", markersize=size, label=label, clip_on=False, **style)
         if not low:
             axes.errorbar(seconds, mean, yerr=deviation, fmt="none", capsize=2, elinewidth=1, ecolor=style["color"])
-        words.append(f"{result.name} {mean:.1f} after {seconds:.3g} s")
+        words.append(f"{result.name} {mean:.1f} after {seconds:.3g} s{shared}")
     figure.suptitle(f"{view.title}: {metric_name(results[0])} in percent")
-    axes.set(xscale="log", xlabel="seconds to the best epoch")
+    axes.set(xscale="log", xlabel="seconds to the best epoch; ÷ n: a share, of one program for n seeds")
     axes.set_xlim(min(times) / 2, 2 * max(times))
     axes.set_ylim(bottom=floor if statistics.fmean(results[-1].percent) < floor else None)
     plain_ticks(axes.xaxis)

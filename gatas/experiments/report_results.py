@@ -30,6 +30,12 @@ class Result:
         return self.record.runs
 
     @property
+    def trained_together(self) -> int:
+        """The most seeds of one program, among which its seconds are shared out; where runs do not say, those of a session."""
+        known = [run.trained_together for run in self.runs if run.trained_together is not None]
+        return max(known) if len(known) == len(self.runs) else max(len(session.seeds) for session in self.record.sessions)
+
+    @property
     def percent(self) -> list[float]:
         """What it is measured by, of every seed."""
         return [100 * value for value in self.record.values(self.metric)]

@@ -57,6 +57,7 @@ class SeedRun(ResultPart):
     test: SplitMetrics = {}
     depth: list[float] | None = None
     cut: str = ""  # the limit that ended it, such as `6 s`
+    trained_together: int | None = None  # seeds of the program that trained it, which share its seconds; None: not known
     seconds_per_epoch: float | None = None
     seconds_to_best: float | None = None
 
@@ -84,6 +85,7 @@ class TrainingSession(ResultPart):
     hardware: str
     versions: dict[str, str] = {}
     commit: str = ""
+    command: str = ""  # of gatas, as it was given, without the folders of files
     seconds: float | None = None
     limit: dict[str, float | None] = {}
     parameters: int | None = None

@@ -7,14 +7,14 @@ from torch.utils.checkpoint import checkpoint
 from gatas.errors import GatasError
 from gatas.nn import sparse_rows
 from gatas.nn.dropout import Dropout
-from gatas.ops import noisy_linear, normalise
+from gatas.ops import noisy_linear, normalise, sparse_noisy_linear
 from gatas.ops.random import NoiseSource
 from gatas.ops.torch_private import unwrapped
 
 LARGE = {torch.float32: 2.0**50, torch.float64: 2.0**500}
 """Features beyond these have squares whose sum may overflow."""
 DENSE_NUMBERS = 1 << 24
-"""Numbers of sparse rows that are made dense at once, where noise leaves no other way."""
+"""Numbers of sparse rows that are made dense at once, where noise and no operator for it leave no other way."""
 
 
 class Inputs(nn.Module):
@@ -81,11 +81,10 @@ class Inputs(nn.Module):
         return self._projected_dense(nodes, features, noise)
 
     def _projected_sparse(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor:
-        """Look at numbers that are not zero alone; noise hides zeros too, so that some rows at a time are then made dense."""
-        if not (self.noise.active and self.noise.probability):
-            out = sparse_rows.project(features, nodes, self.norm, self.dense)
-            if not _overflowed(out):
-                return out
+        """Keep rows sparse where there is a way; else some at a time are made dense, since noise hides zeros too."""
+        out = self._fused_sparse(nodes, features, noise)
+        if out is not None and not _overflowed(out):
+            return out
         parts = torch.split(nodes, max(1, DENSE_NUMBERS // self.feature_size))
 
         def projected(part: Tensor) -> Tensor:  # rows are made again for gradients; noise is a function of node and column
@@ -119,6 +118,18 @@ class Inputs(nn.Module):
             layers = (norm.weight, norm.bias, dense.weight, dense.bias)
             return noisy_linear.noisy_linear(features, nodes, *layers, noise, place, probability, norm.eps)
         return None
+
+    def _fused_sparse(self, nodes: Tensor, features: Tensor, noise: NoiseSource) -> Tensor | None:
+        """Look at numbers that are not zero alone where no noise is; with noise an operator hides what it takes of each row."""
+        norm, dense, dropout = self.norm, self.dense, self.noise
+        if not dropout.active or not dropout.probability:
+            return sparse_rows.project(features, nodes, norm, dense)
+        if features.is_cuda or not isinstance(norm, nn.LayerNorm) or dropout.rate is not None:
+            return None
+        layers = (norm.weight, norm.bias, dense.weight, dense.bias)
+        return sparse_noisy_linear.sparse_noisy_linear(
+            features, nodes, *layers, noise, dropout.place, dropout.probability, norm.eps
+        )
 
 
 def refuse_half(tensor: Tensor, what: str) -> None:

@@ -47,6 +47,9 @@ class KnownLabels(nn.Module):
                 "the encoder was made for known labels, and none came. Give those of all nodes, -1 for unknown ones."
             )
         own = labels.index_select(0, nodes)
+        # The design hides the labels of all targets of a batch. In one layer none comes back to its own node but over the
+        # self-loop, so each target's own is hidden from it alone: to hide those of other targets too would leave fewer labels
+        # in training than in answers, the larger the batch the fewer, and what a node is taught would depend on its batch.
         seen = paths != SELF_LOOP
         if self.dropout.active:
             seen = seen & (self.dropout.keep(1, noise, nodes).squeeze(-1) > 0)

@@ -124,6 +124,14 @@ def _has_one_class_each(dataset: Dataset) -> bool:
     return isinstance(targets, NodeTargets) and not targets.multi_label and dataset.nodes.graph_id is None
 
 
+def _several(dataset: Dataset) -> str:
+    """Say of what there is more than one: of graphs, or of labels that a node may have; nothing otherwise."""
+    if dataset.nodes.graph_id is not None:
+        return f"there are {len(np.unique(dataset.nodes.graph_id)):,} graphs"
+    multi_label = isinstance(dataset.targets, NodeTargets) and dataset.targets.multi_label
+    return "a node may have several labels" if multi_label else ""
+
+
 def _by_features(found: Recommended, dataset: Dataset) -> Recommended:
     """Learn embeddings, and look at labels of neighbours, where features say little beside these."""
     measured = measure_features(dataset)
@@ -145,6 +153,9 @@ def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Lite
     if few and types == 1:
         reason = "draws of a neighbourhood should agree where labels are few"
         return found.because(reason, **AGREE) if _has_one_class_each(dataset) else found
+    several = _several(dataset)
+    if several and types == 1:
+        return found.because(f"{several}: there a layer for each typed path gave less", model__path_mean_size=0)
     most = WalkLimits(graph, links=False).steps(None) if asked == "auto" else asked
     few_paths = (steps for steps in range(most, 0, -1) if num_paths(graph.num_relations, steps) <= _most_paths(steps))
     steps = next(few_paths, 0)

@@ -39,7 +39,7 @@ def history_plot(trials: Sequence[Trial], metric: str) -> "Figure":
     axes.set(xlabel="trial", ylabel=f"validation {metric.replace('_', ' ')}", title=title)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
+    figure.legend(frameon=False, loc="outside lower center", ncols=4)  # trials may lie anywhere within
     return figure
 
 

@@ -39,6 +39,8 @@ def test_the_best_is_printed_written_trained_and_answers(gatas, tmp_path, space,
     metrics = json.loads((folder / "metrics.json").read_text())
     assert f"accuracy  {metrics['test']['accuracy']:.4f}" in out and "runs/digits-tuned/best.yaml" in out
     assert len(list(csv.reader((folder / "trials.csv").read_text().splitlines()))) == 4
+    page = (folder / "report.html").read_text()
+    assert "Report: runs/digits-tuned/report.html" in out and f"{metrics['test']['accuracy']:.4f}" in page
     code, out, _ = gatas("predict", folder, 0)
     assert code == 0 and out
 

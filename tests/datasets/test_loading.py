@@ -1,13 +1,15 @@
 """load_dataset: where data sets are looked for, and what is said when they are not there."""
 
 import json
+from typing import Any
 
 import numpy as np
 import platformdirs
 import pytest
 
-from gatas.datasets import NAMES, load_dataset
-from gatas.errors import DatasetError
+from gatas.datasets import NAMES, load_dataset, open_dataset
+from gatas.datasets.config import data_config
+from gatas.errors import ConfigError, DatasetError
 
 DOWNLOADED = {"cora": "Planetoid", "citeseer": "Planetoid", "pubmed": "Planetoid", "ppi": "PPI"}
 
@@ -109,6 +111,24 @@ def test_a_planetoid_folder_with_files_missing_is_named(tmp_path):
     (folder / "ind.cora.graph").write_bytes(b"")
     with pytest.raises(DatasetError, match=r"does not hold the files ind.cora.\* as published"):
         load_dataset("cora", root=tmp_path)
+
+
+def test_ppi_has_features_as_they_were_released_if_asked(tmp_path):
+    folder, features = tmp_path / "ppi", np.random.default_rng(0).integers(0, 9, (24, 2)).astype(np.float32)
+    folder.mkdir()
+    arrays: dict[str, Any] = {
+        "edges": np.zeros((0, 2), np.int64),
+        "feats": features,
+        "graph": np.arange(24),
+        "gene_row": np.arange(24),
+    }
+    np.savez(folder / "ppi_graph_feats.npz", **arrays)
+    np.savez(folder / "ppi_labels_rebuilt.npz", labels=np.ones((24, 3), np.int8), go_term=np.arange(3))
+    released: Any = open_dataset(data_config({"name": "ppi", "standardise": False}), tmp_path).features
+    usual: Any = open_dataset(data_config({"name": "ppi"}), tmp_path).features
+    assert np.array_equal(released, features) and abs(usual[:20].mean(axis=0)).max() < 1e-6
+    with pytest.raises(ConfigError, match=r"standardise is for own files and for ppi, but name is cora"):
+        data_config({"name": "cora", "standardise": False})
 
 
 def test_a_ppi_folder_with_files_missing_or_damaged_is_named(tmp_path):

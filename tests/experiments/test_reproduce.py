@@ -6,13 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from gatas.cli import main
 from gatas.errors import ConfigError
 from gatas.experiments import recipes
 from gatas.experiments.contenders import contender
-from gatas.experiments.paper import asked_of, compared, recipes_of, render, reproduce, update_readme
+from gatas.experiments.paper import asked_of, compared, recipes_of, render, reproduce, settings_of_config, update_readme
 from gatas.experiments.recipes import names, recipe
+from gatas.experiments.recording import session
 from gatas.experiments.results import completed, kept, laid_out, read_result, result_path
 from gatas.experiments.tables import TABLES, Cell, PaperTable
 from tests.experiments.records import record
@@ -203,3 +205,29 @@ def test_results_have_a_line_for_each_curve_and_for_the_metrics_of_each_type_and
         and '\n     "ä": {"mrr": 0.5},\n     "b": {}\n' in text
         and '\n   "loss": [1.0, 2.0]\n' in text
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["/opt/bin/gatas", "reproduce", "table1", "--only", "cora"], "gatas reproduce table1 --only cora"),
+        (["/opt/gatas/__main__.py", "compare", "/data/mine.yaml", "--out=/data/found"], "gatas compare mine.yaml --out=found"),
+        (["gatas", "compare", "cora", "--data-dir", "../my data"], "gatas compare cora --data-dir 'my data'"),
+        (["/opt/bin/pytest", "tests"], ""),
+    ],
+)
+def test_a_session_names_its_command_without_folders(words, command, monkeypatch):
+    monkeypatch.setattr(sys, "argv", words)
+    assert session([0], torch.device("cpu")).command == command
+
+
+def test_reference_recipes_have_the_sample_sizes_of_the_table_that_they_are_beside():
+    sizes = [recipe(cell.recipe).model.sample_size for cell in TABLES["reference"].cells]
+    assert sizes == [10, 100, 500] * 3
+    assert recipe("cora-reference-10") == recipe("cora-reference").with_settings({"model.sample_size": 10})
+
+
+def test_the_raw_recipe_of_ppi_neither_standardises_nor_keeps_batches_to_one_graph():
+    raw = recipe("ppi-raw")
+    assert settings_of_config(raw)["data"] == {"name": "ppi", "standardise": False} and raw.training.by_graph is False
+    assert raw.with_settings({"data.standardise": True, "training.by_graph": True}) == recipe("ppi")

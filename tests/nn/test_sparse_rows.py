@@ -69,3 +69,11 @@ def test_an_encoder_takes_sparse_features_in_single_precision():
     encoder = Encoder(30, 2, num_nodes=12, num_steps=1)
     given = features(torch.float32)
     torch.testing.assert_close(encoder.inputs(NODES, as_sparse(given), NOISE), encoder.inputs(NODES, given, NOISE))
+
+
+def test_noise_over_sparse_rows_never_makes_them_dense(monkeypatch):
+    monkeypatch.setattr("gatas.nn.sparse_rows.dense_rows", None)
+    inputs = Inputs(30, 6, 12, 0, input_noise=0.5).train()
+    out = inputs(NODES, as_sparse(features(torch.float32)), NOISE)
+    (gradient,) = torch.autograd.grad(out.sum(), inputs.dense.weight)
+    assert gradient.isfinite().all()

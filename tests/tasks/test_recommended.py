@@ -50,6 +50,23 @@ def test_several_types_of_edges_get_layers_of_their_own():
     assert (found["model.path_mean_size"], found["training.l2"]) == (64, 0.005) and "training.consistency" not in found
 
 
+@pytest.mark.parametrize("several", [True, False])
+def test_several_graphs_with_one_type_of_edges_get_no_layers_for_paths(several):
+    found = recommended(labelled_graphs(several=several))
+    assert found.settings["model.path_mean_size"] == 0 and found.settings["model.skip_connection"]
+    assert any("path_mean_size: 0, since there are 4 graphs" in line for line in found.reasons)
+
+
+@pytest.mark.parametrize(("types", "size"), [(1, 0), (3, 64)])
+def test_several_labels_of_a_node_speak_against_layers_for_paths_but_not_where_edges_have_several_types(types, size):
+    one = ring(types=types)
+    labels = np.stack([np.arange(100) % 2, np.arange(100) % 3 == 0], axis=1)
+    splits = {name: one.splits[name] for name in ("train", "valid")}
+    found = recommended(Dataset.for_nodes(one.graph, labels, splits, features=one.features))
+    assert found.settings["model.path_mean_size"] == size
+    assert size or any("since a node may have several labels" in line for line in found.reasons)
+
+
 @pytest.mark.parametrize(("types", "steps"), [(3, None), (10, 2), (20, 2), (30, None)])
 def test_steps_are_fewer_where_paths_would_be_too_many(types, steps):
     found = recommended(ring(types=types)).settings

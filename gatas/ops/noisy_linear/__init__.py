@@ -21,7 +21,7 @@ from gatas.ops.noisy_linear.contract import (
 from gatas.ops.operator import operator
 from gatas.ops.random import NoiseSource
 
-__all__ = ["WIDEST", "NoisyLinearInputs", "noisy_linear", "noisy_linear_torch"]
+__all__ = ["WIDEST", "NoisyLinearInputs", "layer_gradients", "noisy_linear", "noisy_linear_torch"]
 
 
 def noisy_linear(
@@ -51,10 +51,15 @@ def _setup(ctx: Any, inputs: NoisyLinearInputs, output: tuple[Tensor, ...]) -> N
 def _differentiate(ctx: Any, grad_out: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     *given, norm_weight, norm_bias, weight = ctx.saved_tensors
     both = _noisy_linear_backward(*given, grad_out) / (1 - ctx.probability)
+    of_layers = layer_gradients(both, norm_weight, norm_bias, weight)
+    return None, None, *of_layers, grad_out.sum(1), None, None, None, None, None
+
+
+def layer_gradients(both: Tensor, norm_weight: Tensor, norm_bias: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of LayerNorm's weight and bias and of W, from A and B side by side, (M, F, 2·H)."""
     A, B = both.mT.chunk(2, dim=1)  # (M, H, F) each
     of_weight = norm_weight[:, None] * B + norm_bias[:, None] * A
-    of_norm = ((weight * B).sum(1), (weight * A).sum(1))
-    return None, None, *of_norm, of_weight, grad_out.sum(1), None, None, None, None, None
+    return (weight * B).sum(1), (weight * A).sum(1), of_weight
 
 
 _noisy_linear = operator(
