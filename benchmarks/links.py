@@ -1,7 +1,7 @@
 """What the parts of a link's score and exact hiding are worth, on validation data, and what they cost.
 
     python -m benchmarks.links ablation DATA… [--only NAME;…] [--seeds 2] --log results/links-ablation.jsonl
-    python -m benchmarks.links cost DATA… [--device cuda]
+    python -m benchmarks.links cost DATA… [--only NAME;…] [--epochs 3] [--device cuda]
     python -m benchmarks.links ranking DATA… [--device cuda]
 
 DATA is a YAML file or the name of a data set. For the ablation test splits are taken away before anything is trained; what the
@@ -43,14 +43,14 @@ VARIANTS: dict[str, Settings] = {
     "paths alone": {"model": {"link_score": ("paths",)}},
     "vectors and paths": {"model": {"link_score": ("vectors", "paths")}},
     "all three": {"model": {"link_score": ("vectors", "neighbourhood", "paths")}},
-    "one slot hidden": {"training": {"hidden_folds": 0}},
+    "neighbourhood alone, one slot hidden": {"model": {"link_score": ("neighbourhood",)}, "training": {"hidden_folds": 0}},
     "no walk comes back": {"model": {"revisits": False}},
     "DistMult": {"model": {"decoder": "distmult"}},
     "a matrix for each type": {"model": {"decoder": "bilinear"}},
     "the paper's head, one slot hidden": {"model": {"link_score": ("pair",)}},
     "the paper's head, hidden exactly": {"model": {"link_score": ("pair",)}, "training": {"hidden_folds": 10}},
 }
-"""Settings over the default of any links; the paper's head has defaults of its own."""
+"""Settings over the default of any links; the paper's head has defaults of its own. Typed paths need links hidden exactly."""
 COSTED = ("default", "vectors alone", "all three", "the paper's head, one slot hidden", "the paper's head, hidden exactly")
 
 
@@ -134,9 +134,10 @@ def cost(args: argparse.Namespace) -> None:
             default, rows = default_of(dataset, config), []
             paper = checked(Config, {"data": default.data, **paper_settings(dataset.task)})
             configs = {"the paper's recipe": paper, **{name: variant(default, name) for name in COSTED}}
-            for name, settings in configs.items():
+            for name in args.only.split(";") if args.only else configs:
+                settings = configs[name]
                 model = make_model(dataset, settings, 0)
-                short = settings.with_settings({"training.epochs": 3})
+                short = settings.with_settings({"training.epochs": args.epochs})
                 (run,) = fit_models([model], dataset, short, [0], device=args.device)
                 epoch, whole = (run.history[-1][column] for column in ("training_seconds", "seconds"))
                 rows.append([name, f"{epoch:.2f}", f"{whole:.2f}"])
@@ -177,6 +178,7 @@ def main() -> None:
     parser.add_argument("data", nargs="+")
     parser.add_argument("--only", help="names of settings, with semicolons between")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=3, help="of which the last is the cost")
     parser.add_argument("--max-seconds", type=float, help="for each seed")
     parser.add_argument("--log", type=Path, default=Path("results/links-ablation.jsonl"))
     parser.add_argument("--to", type=Path, help="the report of costs; else a dated file beside this one")
