@@ -9,7 +9,7 @@ from gatas.training.progress import Entry
 
 BEFORE = 3
 """Epochs before, by the median of which a loss is judged."""
-TIMES, MORE = 3.0, 0.5
+TIMES, MORE = 3.0, 0.75
 """A loss is suspicious that is so many times that median, and so much above it."""
 SUDDEN = 1.5
 """And so many times that of the epoch before: what stays high is told of once."""

@@ -183,6 +183,7 @@ PREDICT = Kind(
         "target": LINKS,
         "edge_type": LINKS,
         "top": LINKS,
+        "known": LINKS,
         "draws": ("", "", "--draws 2"),
         "new_nodes": NEW,
         "new_features": NEW,

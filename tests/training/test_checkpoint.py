@@ -150,7 +150,7 @@ def test_links_and_many_seeds_go_on_from_the_middle_of_an_epoch(tmp_path, monkey
         assert_same(run, other)
 
 
-@pytest.mark.filterwarnings("ignore:the training loss rose")
+@pytest.mark.filterwarnings("ignore:the (training|validation) loss rose")
 @pytest.mark.parametrize(("monitor", "rate"), [("metric", 0.05), ("either", 0.3)])
 def test_early_stopping_goes_on_where_it_was(tmp_path, monkeypatch, monitor, rate):
     settings: dict[str, Any] = {"epochs": 40, "patience": 3, "learning_rate": rate, "monitor": monitor}

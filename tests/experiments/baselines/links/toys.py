@@ -58,7 +58,13 @@ def family(*, folder=None, negatives=False):
         files = family_files(Path(folder or other), negatives=negatives)
         pairs = {name: files[name] for name in ("valid", "test")}
         return read_dataset(
-            files["edges"], task="link prediction", name="family", edge_type="type", pairs=pairs, keep_reverse=True
+            files["edges"],
+            task="link prediction",
+            name="family",
+            edge_type="type",
+            pairs=pairs,
+            keep_reverse=True,
+            link_types=["parent", "spouse"],
         )
 
 
