@@ -17,7 +17,7 @@ from tests.faults.suite import is_one_line
 from tests.faults.world import bytes_lost
 
 ROOT = Path(__file__).parents[2]
-SHORT = ("ingest", "transitions", "training", "embedding", "comparison", "serving", "damage")
+SHORT = ("ingest", "transitions", "training", "embedding", "serving", "damage")
 
 
 @pytest.mark.slow
@@ -36,8 +36,7 @@ def test_every_fault_is_survived_with_no_byte_lost():
     assert all(row["survived"] == row["injected"] and row["bytes_lost"] == 0 for row in rows), rows
     injected = {(row["job"], row["fault"]) for row in rows if row["injected"] or "only root" in row["said"]}
     certain = [fault for fault in FAULTS if "random moment" not in fault]  # which may come too late
-    unsigned = {("comparison", "damage before going on")}  # its results are JSON for people, without checksums
-    assert {(job, fault) for job in SHORT[:5] for fault in certain} - unsigned <= injected
+    assert {(job, fault) for job in SHORT[:4] for fault in certain} <= injected
     assert ("serving", "kill -9 at a random moment") in injected
 
 
