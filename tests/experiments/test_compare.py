@@ -106,7 +106,7 @@ def test_seconds_are_shared_among_the_seeds_of_one_program_only(name, data, sett
     monkeypatch.setattr(given, "fit", fit)
     measured, _ = trained(given, [0, 1], torch.device("cpu"), Limit())
     for own, run in zip(measured, runs, strict=True):
-        assert own.seconds_per_epoch == approx(share * median(entry["seconds"] for entry in run.history), rel=1e-3, abs=6e-6)  # rounded
+        assert own.seconds_per_epoch == approx(share * median(entry["seconds"] for entry in run.history), rel=1e-3, abs=6e-6)
 
 
 def test_a_model_that_raises_becomes_a_row_and_the_rest_goes_on(quick, tmp_path):
