@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
+from multiprocessing.resource_tracker import ensure_running
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
@@ -110,6 +111,7 @@ class Worker:
         self.pipe, calls = context.Pipe()
         in_main = threading.current_thread() is threading.main_thread()
         self.process = context.Process(target=work, args=(calls, gpu, in_main), daemon=True)
+        ensure_running()  # it lets signals through again as it starts, so before they are held back
         with interrupts_held():  # workers inherit it: a Ctrl-C on the terminal is for this process alone
             self.process.start()
         calls.close()

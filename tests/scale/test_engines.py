@@ -3,6 +3,8 @@
 import json
 import multiprocessing
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -141,3 +143,15 @@ def test_a_call_that_a_worker_cannot_begin_or_that_cannot_be_sent_fails_alone():
         with pytest.raises(Exception, match="pickle"):
             pool.submit(lambda: 1).result()
         assert pool.submit(eval, "__import__('os').getpid()").result() == first
+
+
+def test_no_worker_of_a_pool_hears_a_ctrl_c_not_even_the_first():
+    """In a process of its own, where the first worker starts Python's resource tracker too."""
+    code = (
+        "import signal; from gatas.scale import open_engine\n"
+        "with open_engine('pool', 2) as pool:\n"
+        "    futures = [pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []) for _ in range(2)]\n"
+        "    print([signal.SIGINT in future.result() for future in futures])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[True, True]\n", done.stderr
