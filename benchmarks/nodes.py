@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--splits", default="")
-    parser.add_argument("--models", type=lambda text: text.split(","), default=list(MODELS))
+    parser.add_argument("--models", type=lambda text: text.split(","), help="by commas; by default all that are for a graph")
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--epochs", type=int)
@@ -88,8 +88,10 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--table", action="store_true", help="run nothing, show what there is")
     args = parser.parse_args()
-    if not args.table:
+    if args.models and not args.table:
         check_models(args.models, [one.dataset for one in graphs(args)])
+    args.models = args.models or list(MODELS)
+    if not args.table:
         run(args)
     print(tables(args))
 
