@@ -81,10 +81,9 @@ def attention_started(*, scores_small: bool, values_small: bool) -> Callable[[Mo
 
 
 def without_output_bias(model: Model) -> None:
-    """Its bias is 0, and stays so."""
     output = model.get_submodule("head.output")
     assert isinstance(output, nn.Linear)
-    nn.init.zeros_(output.bias).requires_grad_(False)
+    output.register_parameter("bias", None)
 
 
 CHANGES: dict[str, tuple[dict[str, Any], Callable[[Model], None]]] = {
