@@ -17,7 +17,7 @@ from gatas.graph.inputs import Ints
 from gatas.ops.mark_known import mark_known
 from gatas.tasks.batches import Batches, generator_of
 from gatas.tasks.learnable import Learnable
-from gatas.tasks.link_lists import list_batches
+from gatas.tasks.link_lists import chance_of_candidates, list_batches
 from gatas.tasks.link_scorer import PartsScorer
 from gatas.tasks.link_task import LinkTask
 from gatas.tasks.links import LinkPredictor
@@ -64,16 +64,14 @@ class LinkListTask(LinkTask):
         super().to(device)
         self.known_ends = [self._known_ends(backward).to(device) for backward in (False, True)]
         self.permitted = self._permitted()
+        self.log_chance = self._log_chance()
         return self
 
     def epoch(self, seed: int, number: int) -> Batches:
         """Shuffle the training links, fold by fold, with nodes to tell their ends from."""
-        chances = None
-        if self.negatives_by == "degree":
-            chances = np.cumsum(np.diff(self.dataset.graph.indptr)[self.pool].astype(np.float64))
         sizes = (self.batch_size, self.num_negatives)
         order = self.fold_order(number)
-        return list_batches(self.links, self.folds, order, *sizes, chances, self.pool, generator_of(seed, 0, number))
+        return list_batches(self.links, self.folds, order, *sizes, self._by_degree, self.pool, generator_of(seed, 0, number))
 
     def objective(self, model: Learnable, weight: Tensor, *, whole: Mapping[str, Tensor], **given: Tensor) -> Tensor:
         """Return what a step makes smaller: these links' part of the mean over the `whole` batch."""
@@ -101,13 +99,25 @@ class LinkListTask(LinkTask):
             hidden = self._others(edge_type, query, slot, answer, len(candidates), backward)
             permitted = self._may_answer(edge_type, candidates, answer, backward)
             for part, table in zip(model.parts, scores, strict=True):
-                left = table if permitted is None else table.masked_fill(~permitted, -torch.inf)
+                left = self.as_over_all_nodes(table, candidates, answer)
+                left = left if permitted is None else left.masked_fill(~permitted, -torch.inf)
                 left = left.masked_fill(hidden, -torch.inf) if part == "paths" else left
                 total = total + F.cross_entropy(left.float(), answer, reduction="none")
         if not self.n3:
             return total
         head = model.link_head
         return total + self.n3 * head.cubes(head.split(nodes[source_slot]), head.split(nodes[target_slot]), edge_type)
+
+    def as_over_all_nodes(self, scores: Tensor, candidates: Tensor, answer: Tensor) -> Tensor:
+        """Raise (B, C) scores of candidates that few batches have, so that the softmax is as over all nodes.
+
+        Ends of a batch's links are among its candidates, so popular nodes are far more often than others: without this they
+        would learn to be as unlikely as they are frequent. The answer is there in any case.
+        """
+        if self.log_chance is None:
+            return scores
+        own = scores.gather(1, answer[:, None])
+        return (scores - self.log_chance[candidates]).scatter(1, answer[:, None], own)
 
     def _others(self, edge_type: Tensor, query: Tensor, slot: Tensor, answer: Tensor, count: int, backward: bool) -> Tensor:
         """(B, C) which candidates are other known answers of a query: its links are in the graph, as no test link is.
@@ -134,6 +144,22 @@ class LinkListTask(LinkTask):
         node_type, ends = self.permitted[0], self.permitted[2 if backward else 1]
         allowed: Tensor = ends[edge_type].index_select(1, node_type[candidates])
         return allowed.scatter(1, answer[:, None], True)
+
+    @cached_property
+    def _by_degree(self) -> NDArray[np.float64] | None:
+        """Cumulated chances of the pool's nodes to be drawn; None: all alike."""
+        if self.negatives_by == "uniform":
+            return None
+        return np.cumsum(np.diff(self.dataset.graph.indptr)[self.pool].astype(np.float64))
+
+    def _log_chance(self) -> Tensor | None:
+        """(N,) ln of how likely each node is among the candidates of a batch; None where all always are."""
+        found = chance_of_candidates(self.links, self.batch_size, self.num_negatives, self._by_degree, self.pool)
+        if found is None:
+            return None
+        chance = np.ones(self.num_nodes)
+        chance[self.pool] = found
+        return torch.tensor(np.log(chance), dtype=torch.float32, device=self.device)
 
     @cached_property
     def pool(self) -> Ints:

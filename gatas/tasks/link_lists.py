@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from gatas.graph.inputs import Ints
 from gatas.tasks.batches import Batches
@@ -59,6 +60,24 @@ def list_batches(
             columns.setdefault(name, []).append(column)
     stacked = {name: np.stack(parts) for name, parts in columns.items()}
     return Batches(stacked, np.empty(0, np.int64), np.array([folds[own[0]] for own in rows]))
+
+
+def chance_of_candidates(
+    links: Links, batch_size: int, num_candidates: int, chances: NDArray[np.float64] | None, pool: Ints
+) -> NDArray[np.float64] | None:
+    """Return how likely each node of the pool is among the candidates that `list_batches` takes; None where all always are."""
+    width = min(batch_size, len(links))
+    count = min(len(pool), num_candidates + 2 * width)
+    if count == len(pool):
+        return None
+    ends = np.bincount(np.searchsorted(pool, np.concatenate([links.source, links.target])), minlength=len(pool))
+    no_end = (1 - np.minimum(ends / len(links), 1)) ** width
+    drawn = np.full(len(pool), 1 / len(pool))
+    if chances is not None:
+        drawn = (drawn + np.diff(chances, prepend=0.0) / chances[-1]) / 2
+    draws = brentq(lambda number: (1 - no_end * np.exp(-number * drawn)).sum() - count, 0, 1e6 * len(pool))
+    found: NDArray[np.float64] = 1 - no_end * np.exp(-draws * drawn)
+    return found
 
 
 def _cut(folds: Ints, fold: int, batch_size: int, generator: np.random.Generator) -> list[Ints]:

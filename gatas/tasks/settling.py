@@ -35,14 +35,22 @@ def settled(dataset: Dataset, config: ModelConfig) -> Resolved:
     if config.link_score == "auto" and links:
         changed["link_score"], reason = _parts(dataset)
         reasons.append(f"link_score: {', '.join(changed['link_score'])}, since nodes have {reason}")
-    config, num_types = config.model_copy(update=changed), len(dataset.names) if links else 0
+    config = config.model_copy(update=changed)
     if dataset.mapped:  # rows are made when they are needed, of any number of steps
-        limits = WalkLimits(dataset.graph, links, num_types if scored_by_paths(config) else 0)
+        limits = limits_of(dataset, config)
         changed = {"num_steps": limits.steps_on_demand()} if config.num_steps == "auto" else {}
         changed |= {"max_degree": None} if config.max_degree == "auto" else {}
         config = config.model_copy(update=changed)
-    found = resolved(config, dataset.graph, links=links, num_types=num_types)
+    found = resolved(config, limits_of(dataset, config))
     return found._replace(reasons=reasons + found.reasons)
+
+
+def limits_of(dataset: Dataset, config: ModelConfig) -> WalkLimits:
+    """Return how far walks may go where settings leave it open."""
+    if not is_for_links(dataset):
+        return WalkLimits(dataset.graph, links=False)
+    num_types = len(dataset.names) if scored_by_paths(config) else 0
+    return WalkLimits(dataset.graph, True, num_types, int((dataset.link_targets.splits["train"].label == 1).sum()))
 
 
 def is_for_links(dataset: Dataset) -> bool:

@@ -11,7 +11,7 @@ from gatas.datasets import Dataset, NodeTargets
 from gatas.nn.path_means import MOST_PATHS
 from gatas.tasks import LinkPredictor, Model, NodeClassifier
 from gatas.tasks.model import EMBEDDING_SIZE
-from gatas.tasks.walk_limits import WalkLimits, scored_by_paths
+from gatas.tasks.settling import limits_of
 from gatas.training.config import Config
 from gatas.training.task_making import batch_size, count_to_learn
 from gatas.tuning.values import Choices, Range, Values
@@ -91,9 +91,7 @@ def learns_lists(facts: Facts) -> bool:
 def affordable_steps(facts: Facts) -> Values:
     """Steps up to the config's own, and up to 3 where walks are few enough for a table of any of them."""
     limit, own = facts.model.config.degree_limit, facts.model.config.steps
-    links = isinstance(facts.model, LinkPredictor)
-    num_types = len(facts.dataset.names) if links and scored_by_paths(facts.model.config) else 0
-    limits = WalkLimits(facts.dataset.graph, links, num_types)
+    limits = limits_of(facts.dataset, facts.model.config)
     steps = [n for n in (1, 2, 3) if n <= own or (limits.fits(n, limit) and limits.fits_paths(n))]
     return Choices(tuple(steps))
 

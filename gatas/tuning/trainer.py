@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
-from gatas.datasets import Dataset, LinkTargets
+from gatas.datasets import Dataset
 from gatas.errors import GatasError, TooLargeError
 from gatas.graph.counts import counted
 from gatas.tasks import Model
+from gatas.tasks.settling import limits_of
 from gatas.tasks.walk_limits import resolved
 from gatas.training.config import Config
 from gatas.training.limit import Limit
@@ -111,8 +112,7 @@ def metric_of(entry: Entry) -> str:
 
 def _walks(config: Config, dataset: Dataset) -> tuple[Any, ...]:
     """Return what the transitions of a model depend on."""
-    links = isinstance(dataset.targets, LinkTargets)
-    model = resolved(config.model, dataset.graph, links=links, num_types=len(dataset.names) if links else 0).config
+    model = resolved(config.model, limits_of(dataset, config.model)).config
     return (model.steps, model.transition_kind, model.max_candidates, model.degree_limit, model.revisits, model.ablation)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pytest import approx
 
 import gatas
 from gatas.datasets import Dataset, Pairs
@@ -14,7 +15,7 @@ from gatas.errors import ConfigError
 from gatas.graph import Graph
 from gatas.tasks import LinkListTask, LinkTask
 from gatas.tasks.link_list_task import KnownEnds
-from gatas.tasks.link_lists import Links, list_batches
+from gatas.tasks.link_lists import Links, chance_of_candidates, list_batches
 from gatas.tasks.part_weights import Examples, fit_bias, fit_part_weights
 from gatas.tasks.walk_limits import WalkLimits, count_walks, resolved
 from gatas.training.config import Config
@@ -278,7 +279,7 @@ def test_auto_goes_past_hubs_that_make_too_many_walks(monkeypatch):
     monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 1e4, 2: 1e4})
     assert limits.degree(2) == 256 and count_walks(hub, 2, 256) <= 1e4 < count_walks(hub, 2, None)
     config = predictor(likes()).config.model_copy(update={"num_steps": 2, "max_degree": "auto"})
-    settled, reasons, _ = resolved(config, hub, links=True)
+    settled, reasons, _ = resolved(config, limits)
     assert settled.max_degree == 256 and reasons == ["max_degree: 256, since walks through all nodes are too many"]
 
 
@@ -347,3 +348,36 @@ def test_rows_on_demand_are_on_demand_with_links_hidden_too_and_train_the_same_m
     asked = gatas.fit(gatas.LinkPredictor(dataset, transitions=rows, **PARTS, num_steps=2), dataset, seed=0, **LISTS)
     assert asked.history[-1]["loss"] == stored.history[-1]["loss"]
     assert asked.metrics["valid"] == stored.metrics["valid"]
+
+
+@pytest.mark.parametrize("by_degree", [False, True])
+def test_nodes_are_among_the_candidates_as_often_as_is_reckoned(by_degree):
+    """Frequencies over 2,400 batches, of nodes that are ends of very many links and of none."""
+    generator, num_nodes, num_links = np.random.default_rng(0), 600, 3000
+    often = generator.zipf(1.5, size=num_nodes).clip(max=200)
+    source, target = (generator.choice(num_nodes, num_links, p=often / often.sum()) for _ in range(2))
+    links, chances = Links(source, np.zeros(num_links, np.int64), target), np.cumsum(often.astype(float)) if by_degree else None
+    pool, met = np.arange(num_nodes), np.zeros(num_nodes)
+    expected = chance_of_candidates(links, 50, 100, chances, pool)
+    for seed in range(40):
+        folds, order = np.zeros(num_links, np.int64), np.zeros(1, np.int64)
+        batches = list_batches(links, folds, order, 50, 100, chances, pool, np.random.default_rng(seed))
+        met += np.bincount(batches.columns["candidates"].ravel(), minlength=num_nodes)
+    assert expected is not None and expected.sum() == approx(200) and expected.max() > 0.8 > 0.3 > expected.min()
+    assert np.abs(met / 2400 - expected).max() < 0.04  # four standard deviations of a frequency near 1/2
+    assert chance_of_candidates(links, 300, 100, chances, pool) is None  # all nodes are
+
+
+def test_the_softmax_over_candidates_is_as_over_all_nodes_on_average():
+    """Popular nodes are ends of links of nearly every batch, so their scores stay; those of others stand for many more."""
+    task = LinkListTask(likes(), 4, num_negatives=2).to(torch.device("cpu"))
+    assert task.log_chance is not None
+    scores = torch.randn(1, task.num_nodes, generator=torch.Generator().manual_seed(0))
+    sums = []
+    for epoch in range(200):
+        for candidates in torch.from_numpy(task.epoch(0, epoch).columns["candidates"]):
+            own = scores[:, candidates]
+            left = task.as_over_all_nodes(own, candidates, answer=torch.tensor([0]))
+            assert left[0, 0] == own[0, 0]  # the answer of a query is there in any case
+            sums.append(left[0, 1:].exp().sum() + (own[0, 0] - task.log_chance[candidates[0]]).exp())
+    assert torch.stack(sums).mean().item() == approx(scores.exp().sum().item(), rel=0.05)

@@ -125,7 +125,7 @@ def test_tables_of_links_keep_the_likeliest_candidates_where_memory_asks_for_it(
     dataset, config = around_a_hub(), ModelConfig(num_steps=2, max_degree="auto")
     walks = count_walks(dataset.graph, 2, 16, 64)
     of_memory(monkeypatch, 2 * 3 * walks * entry_bytes(dataset.graph.num_relations, 2))
-    found = resolved(config, dataset.graph, links=True)
+    found = resolved(config, WalkLimits(dataset.graph, True))
     assert found.config.max_degree == 16 and found.config.max_candidates == 64 and not found.on_demand
 
 
@@ -148,19 +148,59 @@ def test_typed_paths_are_counted_without_building_rows(num_types, num_steps):
 
 def test_links_of_hundreds_of_types_have_so_few_steps_that_their_paths_can_have_weights():
     graph, config = of_types(250), ModelConfig(num_steps="auto", max_degree="auto")
-    assert resolved(config, graph, links=True).config.num_steps == 3  # a head over both representations, without paths
+    assert resolved(config, WalkLimits(graph, True)).config.num_steps == 3  # a head over both representations, without paths
     config = config.model_copy(update={"link_score": "auto"})
-    found = resolved(config, graph, links=True, num_types=250)
+    found = resolved(config, WalkLimits(graph, True, num_types=250))
     assert found.config.num_steps == 2
     assert found.reasons[0] == "num_steps: 2, since typed paths of three are too many for 250 types of links"
     assert WalkLimits(graph, True, num_types=250).steps_on_demand() == 2
-    assert resolved(config, graph, links=True, num_types=2).config.num_steps == 2  # ids of paths are too many
+    assert resolved(config, WalkLimits(graph, True, num_types=2)).config.num_steps == 2  # ids of paths are too many
 
 
 def test_paths_of_one_step_are_left_where_those_of_two_are_too_many(monkeypatch):
     monkeypatch.setattr("gatas.tasks.walk_limits.MOST_TYPED_PATHS", {3: 1e3, 2: 1e3})
     config = ModelConfig(num_steps="auto", max_degree="auto", link_score=("vectors", "paths"))
-    found = resolved(config, of_types(60), links=True, num_types=60)
+    found = resolved(config, WalkLimits(of_types(60), True, num_types=60))
     assert found.config.num_steps == 1 and "typed paths of two are too many for 60 types" in found.reasons[0]
     without = config.model_copy(update={"link_score": ("vectors",)})
-    assert resolved(without, of_types(60), links=True, num_types=60).config.num_steps == 3
+    assert resolved(without, WalkLimits(of_types(60), True)).config.num_steps == 3
+
+
+def test_walks_over_the_same_path_to_the_same_node_count_once():
+    """Of 60 nodes that all have edges of one type, walks of three steps come to each node over one typed path."""
+    generator = np.random.default_rng(0)
+    graph = Graph.from_edges(*generator.integers(60, size=(2, 1500)), num_nodes=60, undirected=True)
+    limits = WalkLimits(graph, True, num_types=1, num_links=1500)
+    walks, entries = count_walks(graph, 3, None), Transitions.build(graph, 3, revisits=True).num_entries
+    assert walks > 50 * entries and limits.entries(3, None) == walks  # few walks are not looked into
+
+
+def test_entries_of_many_walks_are_told_by_those_of_some_nodes(monkeypatch):
+    graph = of_types(4, num_nodes=2000, num_edges=8000)
+    monkeypatch.setattr("gatas.tasks.walk_limits.MOST_LINK_ENTRIES", 1000)
+    limits, entries = WalkLimits(graph, True, num_types=4), Transitions.build(graph, 3, revisits=True).num_entries
+    assert limits.entries(3, None) == pytest.approx(entries, rel=0.05)
+    assert not limits.fits(3, None)
+    monkeypatch.setattr("gatas.tasks.walk_limits.MOST_LINK_ENTRIES", 1.1 * entries)
+    assert WalkLimits(graph, True, num_types=4).fits(3, None)
+
+
+@pytest.mark.parametrize(("num_types", "steps"), [(2, 2), (20, 3)])
+def test_three_steps_go_past_hubs_where_edges_have_many_types(monkeypatch, num_types, steps):
+    hub, other = np.zeros(400, np.int64), np.arange(1, 401)
+    types = np.arange(400) % num_types
+    graph = Graph.from_edges(np.r_[hub, other], np.r_[other, np.roll(other, 1)], np.r_[types, types], inverse=True)
+    monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 1e5, 2: 3e8})
+    config = ModelConfig(num_steps="auto", max_degree="auto", link_score=("vectors", "paths"))
+    found = resolved(config, WalkLimits(graph, True, num_types, num_links=10**6))
+    assert found.config.num_steps == steps and found.config.max_degree == (256 if steps == 3 else None)
+    if steps == 3:
+        assert found.reasons[0] == "num_steps: 3, since three fit past hubs, and edges have many types"
+    assert resolved(config.model_copy(update={"max_degree": None}), WalkLimits(graph, True, num_types)).config.num_steps == 2
+
+
+def test_typed_paths_of_three_steps_need_links_to_learn_from():
+    graph, config = of_types(30), ModelConfig(num_steps="auto", max_degree="auto", link_score=("vectors", "paths"))
+    few, many = (resolved(config, WalkLimits(graph, True, 30, num_links=count)) for count in (600, 60_000))
+    assert (few.config.num_steps, many.config.num_steps) == (2, 3)
+    assert few.reasons[0] == "num_steps: 2, since typed paths of three are too many for 600 links to learn their weights from"
