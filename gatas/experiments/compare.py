@@ -172,12 +172,19 @@ def trained(
     taken = session(
         list(seeds),
         device,
+        settled=settled(given.settings, runs[0].config),
         limit=asdict(limit),
         peak_bytes=peak.taken(),
         seconds_for_1000=seconds_to_answer(runs[0].model, given.dataset, runs[0].config.training, device),
         parameters=sum(parameter.numel() for parameter in runs[0].model.parameters()),
     )
     return results, taken
+
+
+def settled(settings: Mapping[str, Any], config: Config) -> dict[str, Any]:
+    """What a model was made with where its settings say `auto`, which follows from the data and the machine's memory."""
+    taken, given = config.model.model_dump(mode="json"), settings.get("model", {})
+    return {name: value for name, value in taken.items() if given.get(name) == "auto"}
 
 
 def check_ranked(datasets: Sequence[Dataset]) -> None:

@@ -87,6 +87,7 @@ class TrainingSession(ResultPart):
     commit: str = ""
     command: str = ""  # of gatas, as it was given, without the folders of files
     seconds: float | None = None
+    settled: dict[str, Any] = {}  # settings of ours that are `auto`, as they were on this machine
     limit: dict[str, float | None] = {}
     parameters: int | None = None
     peak_bytes: int | None = None

@@ -233,7 +233,10 @@ def test_a_knowledge_graph_of_ones_own_is_ranked_and_reported(tmp_path, capsys):
     found = read(tmp_path / "results", "complex", "family")
     assert found["runs"][0]["test"]["ranking"]["mrr"] > 0 and "pykeen" in found["sessions"][0]["versions"]
     assert found["runs"][0]["test"]["ranking"]["by_type"]["parent"]["count"] > 0
-    assert found["settings"]["training"]["source"].startswith("ours")
+    assert found["settings"]["training"]["source"].startswith("ours") and "settled" not in found["sessions"][0]
+    ours = read(tmp_path / "results", "gatas", "family")
+    assert ours["settings"]["model"]["max_degree"] == ours["settings"]["model"]["link_score"] == "auto"
+    assert ours["sessions"][0]["settled"] == {"max_degree": None, "link_score": ["vectors", "neighbourhood", "paths"]}
     out, _, _ = gatas(capsys, *words, "--models", "popularity", "--protocol", "ranking")
     assert list(tables(out)) == ["family: filtered ranking"]
     done = report(tmp_path / "results", tmp_path, tmp_path / "report")
