@@ -36,6 +36,7 @@ class Trial:
     data: Path
     folder: Path
     chance: random.Random
+    sooner: float = 1.0  # share of the undisturbed command's time that random moments are drawn from
     trouble: str = ""  # what was seen that a user must never see
 
     @property
@@ -51,6 +52,9 @@ class Trial:
 
     def start(self, disturb: Callable[[], None] = lambda: None) -> Any:
         return start(self.job.arguments(self.data, self.disk), self.folder / "log", disturb)
+
+    def a_moment(self) -> float:
+        return self.chance.uniform(0.05, 1.0) * self.sooner * self.undisturbed.seconds
 
     def lost(self) -> int:
         return bytes_lost(self.undisturbed.content, content_of(self.out))
@@ -78,7 +82,7 @@ Fault = Callable[[Trial], tuple[int, str] | None]  # exit code and what was said
 
 def kill_at_random(trial: Trial) -> tuple[int, str] | None:
     child = trial.start()
-    child.join(trial.chance.uniform(0.05, 1.0) * trial.undisturbed.seconds)
+    child.join(trial.a_moment())
     if child.exitcode is not None:
         return None
     workers = psutil.Process(child.pid).children(recursive=True)
@@ -91,7 +95,7 @@ def kill_at_random(trial: Trial) -> tuple[int, str] | None:
 def interrupt_at_random(trial: Trial) -> tuple[int, str] | None:
     """Ctrl-C."""
     child = trial.start()
-    child.join(trial.chance.uniform(0.05, 1.0) * trial.undisturbed.seconds)
+    child.join(trial.a_moment())
     if child.exitcode is not None:
         return None
     workers, started = psutil.Process(child.pid).children(recursive=True), time.monotonic()

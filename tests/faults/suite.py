@@ -28,6 +28,8 @@ from tests.faults.world import (
 FOUND = ("damaged", "tells of")  # a history that lacks epochs is said to tell of fewer
 MOUNTED = ("ENOSPC", "read-only folder")
 INTERRUPTED = 130
+TRIES = 4
+"""A fault that came after the end of its command is tried again, sooner."""
 SEEN = 400
 """Characters that are shown of what a command said last."""
 
@@ -42,17 +44,17 @@ def drawn_job(kind: Kind, data: Path, folder: Path, chance: random.Random) -> tu
     raise AssertionError  # draws never end
 
 
-def disturb(trial: Trial, fault: str, row: Row) -> None:
-    """Inject a fault, then run the same command again: it must end with the same bytes."""
+def disturb(trial: Trial, fault: str, row: Row) -> bool:
+    """Inject a fault, then run the same command again: it must end with the same bytes. Whether it came in time."""
     trial.disk.mkdir(parents=True)
     with a_disk(trial.disk) as mounted:
         if not mounted and fault in MOUNTED:
             row.said = "only root may mount a disk"
-            return
+            return True
         trial.job.prepare(trial.data, trial.disk)
         end = FAULTS[fault](trial)
         if end is None or (end[0] == -signal.SIGKILL and trial.had_ended()):
-            return
+            return False
         code, said = end
         trial.look_at_overwritten()
         again = (0, "") if code == 0 else trial.run()
@@ -68,6 +70,7 @@ def disturb(trial: Trial, fault: str, row: Row) -> None:
         if not fine:
             seen = f"{(trial.trouble or said)[-SEEN:]} {again[1][-SEEN:]}"
             row.failed.append(f"gatas {trial.job.command}: {seen} {left or ''}, {lost} bytes lost")
+        return True
 
 
 def is_one_line(code: int, said: str) -> bool:
@@ -162,11 +165,16 @@ def of_kind(kind: Kind, data: Path, folder: Path, rounds: int, seed: int) -> lis
         chance, own = random.Random(f"{kind.name} {number} {seed}"), folder / f"{kind.name}-{number}"
         job, undisturbed = drawn_job(kind, data, own, chance)
         for place, (fault, row) in enumerate(rows.items()):
-            trial = Trial(job, undisturbed, data, own / f"trial-{place}", random.Random(f"{fault} {number} {seed}"))
+            trials = (
+                Trial(
+                    job, undisturbed, data, own / f"trial-{place}-{late}", random.Random(f"{fault} {number} {seed}"), 2.0**-late
+                )
+                for late in range(TRIES)
+            )
             if fault in FAULTS:
-                disturb(trial, fault, row)
+                any(disturb(trial, fault, row) for trial in trials)
             elif job.state:
-                gone_on(trial, row)
+                gone_on(next(trials), row)
             row.commands.append(job.command)
         shutil.rmtree(own)
     return list(rows.values())
