@@ -11,7 +11,7 @@ from gatas.inference.run import Run
 from gatas.tasks import Model
 from gatas.tasks.config import checked
 from gatas.tasks.recommended import recommended
-from gatas.training.config import Config, TrainingConfig, training_defaults
+from gatas.training.config import Config, TrainingConfig, check_config, training_defaults
 from gatas.training.group import ALONE, Group
 from gatas.training.limit import Limit
 from gatas.training.loop import check_fits, fit_models, make_model
@@ -113,6 +113,7 @@ def fit_many(
         limit: Where trainings end that would still go on, such as `Limit(seconds=600)`; their metrics then have `cut`.
         group: Several processes that train together.
     """
+    check_config(config)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ConfigError(f"seeds are {list(seeds)}; expected one or more, all different.")
     config = config.below(Path.cwd())  # the config in the run's folder must name its files from anywhere

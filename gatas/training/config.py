@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ModelWrapValidatorHandle
 
 from gatas.datasets import Dataset
 from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
-from gatas.datasets.settings import described, parsed_setting
+from gatas.datasets.settings import described, parsed_setting, shown
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, NumberOrAuto, checked, model_defaults, scores_pairs
 from gatas.tasks.recommended import recommended
@@ -237,6 +237,12 @@ def _task_of(data: Any) -> str:
         return task
     except (ConfigError, TypeError, ValueError, AttributeError):
         return ""
+
+
+def check_config(given: Any) -> None:
+    """Refuse what is no config, such as the path of one."""
+    if not isinstance(given, Config):
+        raise ConfigError(f"config is {shown(given)}; expected a Config: gatas.load_config(path) reads one from a YAML file.")
 
 
 def load_config(path: str | Path) -> Config:

@@ -62,6 +62,11 @@ def all_have_features(facts: Facts) -> bool:
     return encodes(facts) and facts.model.all_have_features
 
 
+def embeds_nodes(facts: Facts) -> bool:
+    """Whether nodes whose classes or numbers are learned have learned embeddings."""
+    return isinstance(facts.model, NodeClassifier) and facts.own("model.node_embedding_size") > 0
+
+
 def scores_pairs(facts: Facts) -> bool:
     return isinstance(facts.model, LinkPredictor) and not facts.parts
 
@@ -122,6 +127,7 @@ TABLE = (
     SpaceRow("model.node_embedding_size", Choices((0, 16, 64)), all_have_features),
     SpaceRow("model.node_embedding_size", Choices((0, 32, 64, 128)), has_features),
     SpaceRow("model.node_embedding_size", Choices((32, 64, 128)), encodes),
+    SpaceRow("model.hide_own_embedding", Choices((False, True)), embeds_nodes),
     SpaceRow("model.dropout", Range(0.0, 0.8), encodes),
     SpaceRow("model.input_noise", Range(0.0, 0.8), has_features),
     SpaceRow("model.skip_connection", Choices((False, True)), encodes),

@@ -16,7 +16,7 @@ from gatas.errors import ConfigError, MissingExtraError, TrainingError
 from gatas.inference.fitting import fit_many
 from gatas.inference.run import Run
 from gatas.training.checkpoint import identity_of, write_whole
-from gatas.training.config import Config
+from gatas.training.config import Config, check_config
 from gatas.training.loop import chosen_device
 from gatas.tuning.loop import FILES, SearchLoop, Watcher
 from gatas.tuning.space import Facts, Space, default_space
@@ -96,6 +96,7 @@ def tune(
     >>> tuning = gatas.tune(gatas.load_config("mine.yaml"), trials=30, folder="runs/mine-tuned")
     >>> tuning.best.settings, tuning.run.metrics["test"]["accuracy"]
     """
+    check_config(config)
     if trials < 1 or (at_once is not None and at_once < 1) or (seconds is not None and not seconds > 0):
         raise ConfigError(f"trials is {trials}, seconds {seconds} and at_once {at_once}; expected more than 0 of each.")
     if find_spec("optuna") is None:
@@ -170,7 +171,8 @@ def metric_name(facts: Facts) -> str:
 
 def _identity(facts: Facts, space: Space, seed: int) -> dict[str, Any]:
     values = {f"values of {name}": values.written() for name, values in space.items()}
-    return {**identity_of(facts.config, facts.dataset, [seed]), **values, "settings searched": list(space)}
+    epochs = {"training.epochs": facts.config.training.epochs}  # trials of more epochs are no match for those of fewer
+    return {**identity_of(facts.config, facts.dataset, [seed]), **epochs, **values, "settings searched": list(space)}
 
 
 def _on_gpu(device: str) -> bool:

@@ -95,6 +95,21 @@ def test_another_search_in_the_same_folder_is_refused(tmp_path):
         tuned(2, folder=tmp_path, space={**SPACE, "model": {"dropout": {"low": 0.0, "high": 0.6}, "num_heads": [1, 4]}})
 
 
+def test_trials_of_other_epochs_are_no_part_of_a_search(tmp_path):
+    """Those of five epochs are better than those of three, whatever their settings."""
+    tuned(1, folder=tmp_path)
+    longer = CONFIG.with_settings({"training.epochs": 3})
+    with pytest.raises(TrainingError, match=r"training.epochs was 2 and is 3\. Choose another folder"):
+        tune(longer, trials=2, dataset=camps(), space=SPACE, device="cpu", folder=tmp_path)
+
+
+def test_the_path_of_a_config_is_refused_in_one_line():
+    path: Any = "mine.yaml"
+    for learn in (gatas.tune, lambda config: gatas.fit_many(config, [0])):
+        with pytest.raises(ConfigError, match="config is .*; expected a Config"):
+            learn(path)
+
+
 def test_a_new_best_is_trained_in_place_of_the_one_before(tmp_path, monkeypatch):
     tuned(1, folder=tmp_path, train_best=True)
     tuning = tuned(4, folder=tmp_path, train_best=True)
