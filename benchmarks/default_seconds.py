@@ -2,8 +2,8 @@
 
     python -m benchmarks.default_seconds GRAPH… [--splits split0] [--seeds 3] [--data-dir FOLDER]
 
-A graph is a YAML file, the name of a data set, or a folder with edges.parquet and nodes.parquet. Both are trained until
-they stop early, seed after seed in turn; seconds are of the epochs alone. The test split is taken away before anything is trained.
+A graph is a YAML file, the name of a data set, or a folder with edges.parquet and nodes.parquet. Both learn until they stop
+early, seed after seed in turn; seconds are of the epochs alone. Test splits are taken away before anything is trained.
 """
 
 import argparse
