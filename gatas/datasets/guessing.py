@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gatas.datasets.column_roles import ANOTHER_SPLIT, LEFT_OUT, ColumnRole, described, feature_role, is_split
-from gatas.datasets.config import is_feature_file
+from gatas.datasets.config import Ratios, is_feature_file
 from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
 from gatas.datasets.finding_ids import ColumnValues, found_ends, found_id
 from gatas.datasets.node_columns import whole_or_none
-from gatas.errors import GraphError
+from gatas.errors import ConfigError, GraphError
 from gatas.graph.column_types import is_list, is_number_column, is_text
 from gatas.graph.tables import read_columns
 
@@ -148,11 +148,26 @@ def _guess_meanings(columns: ColumnValues, settings: dict[str, Any]) -> dict[str
 
 def _guess_split(edges: ColumnValues, nodes: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
     """Take the first column that holds train, valid and test: of nodes for classes, of edges for links."""
-    if "split" in settings or "split_by" in settings or "pairs" in settings:
+    if {"split", "split_by", "pairs"} & set(settings):
         return settings
     columns = edges if settings["task"] == "link prediction" else nodes
+    if "ratios" in settings:
+        return _with_shares(settings, "split" in columns)
     able = [name for name, values in columns.items() if is_split(values)]
     return settings | {"split": _named("split", able) or next(iter(able), None)}
+
+
+def _with_shares(settings: dict[str, Any], called: bool) -> dict[str, Any]:
+    """Let given ratios count where a column is called `split`, which is read unless settings differ from the usual."""
+    given = settings["ratios"]
+    if not called or not isinstance(given, Mapping) or dict(Ratios()) | dict(given) != dict(Ratios()):
+        return settings
+    if settings["task"] == "link prediction":
+        raise ConfigError(
+            "data.ratios are the usual ones, before which the edge table's column 'split' counts. Give other shares, or call "
+            "the column otherwise."
+        )
+    return settings | {"split_by": "nodes" if settings.get("graph") is None else "graphs"}
 
 
 def _guess_features(columns: ColumnValues, settings: dict[str, Any]) -> tuple[dict[str, Any], list[ColumnRole]]:

@@ -200,6 +200,28 @@ def test_columns_of_splits_are_no_features_and_the_first_is_taken(gatas, tables)
     assert len(dataset.splits["train"]) == 20
 
 
+@pytest.mark.parametrize("name", ["split", "fold"])
+@pytest.mark.parametrize("shares", [(0.5, 0.25, 0.25), (0.8, 0.1, 0.1)])
+def test_ratios_that_are_given_count_before_a_column_of_splits(gatas, tables, name, shares):
+    columns = nodes_of(**{name: ["train", "test"] * 20})
+    ratios = dict(zip(("train", "valid", "test"), shares, strict=True))
+    roles, written = init_parquet(gatas, columns, "--set", f"data.ratios={ratios}")
+    assert written["split"] is None and written["ratios"] == ratios and roles[name].startswith("left out | another split")
+    splits = open_dataset(load_config("config.yaml").data).splits
+    assert [len(splits[split]) for split in ratios] == [round(40 * share) for share in shares]
+
+
+def test_ratios_of_links_count_before_a_column_of_splits(gatas, tables):
+    edges = {"from": [f"a{k % 40}" for k in range(80)], "to": [f"a{(7 * k + k // 40) % 40}" for k in range(80)]}
+    pq.write_table(pa.table(edges | {"split": ["train", "test"] * 40}), "edges.parquet")
+    shares = ("--set", "data.ratios={train: 0.5, valid: 0.25, test: 0.25}")
+    assert gatas("init", "edges.parquet", *shares, "--yes")[0] == 0
+    assert sorted(open_dataset(load_config("config.yaml").data).splits) == ["test", "train", "valid"]
+    usual = ("--set", "data.ratios={train: 0.8, valid: 0.1, test: 0.1}")
+    code, _, err = gatas("init", "edges.parquet", *usual, "--yes", "--force")
+    assert code == 1 and "before which the edge table's column 'split' counts" in err
+
+
 def test_splits_of_links_are_looked_for_in_the_edge_table(gatas, tables):
     columns = nodes_of(split=["train", "test"] * 20)
     roles, written = init_parquet(gatas, columns, "--set", "data.task=link prediction")
