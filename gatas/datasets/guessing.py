@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gatas.datasets.column_roles import ANOTHER_SPLIT, LEFT_OUT, ColumnRole, described, feature_role, is_split
+from gatas.datasets.column_values import present_values
 from gatas.datasets.config import Ratios, is_feature_file
 from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
 from gatas.datasets.finding_ids import ColumnValues, found_ends, found_id
 from gatas.datasets.node_columns import whole_or_none
 from gatas.errors import ConfigError, GraphError
 from gatas.graph.column_types import is_list, is_number_column, is_text
+from gatas.graph.counts import counted
 from gatas.graph.tables import read_columns
 
 KNOWN_AS = {
@@ -72,7 +74,7 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
         settings = _guess_meanings(node_columns, settings)
     labelled = bool(settings.get("label"))
     settings, held_out = _guess_held_out(edges, settings, labelled)
-    settings.setdefault("task", "node classification" if labelled else "link prediction")
+    settings.setdefault("task", _task_of(node_columns, settings) if labelled else "link prediction")
     settings = _guess_split(edge_columns, node_columns, settings)
     if node_columns:
         settings, roles = _guess_features(node_columns, settings)
@@ -140,10 +142,31 @@ def _guess_meanings(columns: ColumnValues, settings: dict[str, Any]) -> dict[str
     settings.setdefault("node_type", _named("node_type", {name: values for name, values in few.items() if is_text(values)}))
     settings.setdefault("graph", _named("graph", few))
     taken = (settings["node_type"], settings["graph"])
-    fits = is_number_column if settings.get("task") == "node regression" else _can_be_label
-    labels = [name for name, values in rest.items() if name not in taken and fits(values)]
-    settings.setdefault("label", _named("label", labels))
+    able = {name: values for name, values in rest.items() if name not in taken and _can_be_target(values, settings.get("task"))}
+    settings.setdefault("label", _named("label", able))
     return settings
+
+
+def _can_be_target(values: Any, task: str | None) -> bool:
+    """Whether values can be what a task predicts; without a task, classes or fractions."""
+    if task == "node regression":
+        return is_number_column(values)
+    return _can_be_label(values) or (task is None and _are_fractions(values))
+
+
+def _task_of(columns: ColumnValues, settings: Mapping[str, Any]) -> str:
+    """Return what is predicted of nodes by their label: numbers where it holds fractions, else classes."""
+    label = settings["label"]
+    names = [label] if isinstance(label, str) else list(label)
+    values = _column(columns, names[0]) if len(names) == 1 else None
+    return "node classification" if values is None or not _are_fractions(values) else "node regression"
+
+
+def _are_fractions(values: Any) -> bool:
+    """Whether values are numbers that are not all whole."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    return bool(pa.types.is_floating(values.type)) and whole_or_none(values) is None
 
 
 def _guess_split(edges: ColumnValues, nodes: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +200,8 @@ def _guess_features(columns: ColumnValues, settings: dict[str, Any]) -> tuple[di
     meant = _meanings(settings, names, columns)
     roles = {name: meant.get(name) or feature_role(name, values, types) for name, values in columns.items()}
     if settings["task"] == "link prediction":
-        roles = {name: _without_label(role) for name, role in roles.items()}
+        unfit = _unfit_label(columns, settings)
+        roles = {name: _without_label(role, unfit) for name, role in roles.items()}
     if settings.get("features") is not None:
         roles = {name: _as_given(role, settings) for name, role in roles.items()}
     roles = {name: _of_setting(role, settings) for name, role in roles.items()}
@@ -212,8 +236,8 @@ def _split_of(task: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
     return ("split",) if settings["task"] == task else ()
 
 
-def _without_label(role: ColumnRole) -> ColumnRole:
-    if role.taken_for == MEANINGS["label"]:
+def _without_label(role: ColumnRole, unfit: str | None) -> ColumnRole:
+    if role.taken_for == MEANINGS["label"] or (role.column == unfit and role.is_feature):
         return ColumnRole(role.column, LEFT_OUT, "a label by its name, and links have none; data.features takes it")
     if role.why == ANOTHER_SPLIT:
         return ColumnRole(role.column, LEFT_OUT, "a split of nodes; for links the edge table has the split")
@@ -260,8 +284,12 @@ def _notes(
     """Say what a user may want to know beside the list of columns."""
     notes = []
     if columns and not labelled and "task" not in given:
-        names = ", ".join(KNOWN_AS["label"])
-        notes.append(f"No column is called {names}: links are predicted. For classes: --set data.label=COLUMN.")
+        notes.append(f"{_why_no_label(columns, settings)}: links are predicted. For classes: --set data.label=COLUMN.")
+    if settings["task"] == "node regression" and "task" not in given:
+        notes.append(
+            f"{settings['label']!r} holds numbers that are not all whole, which are predicted as they are: "
+            "--set data.task='link prediction' predicts links instead."
+        )
     features = settings.get("features") or ()
     if path is not None and not any(is_feature_file(name) for name in ([features] if isinstance(features, str) else features)):
         rows = len(next(iter(columns.values()))) if columns else 0
@@ -270,6 +298,26 @@ def _notes(
             f"{name} is a sparse matrix with a row for each node: --set data.features={name} takes it." for name in beside
         ]
     return notes
+
+
+def _why_no_label(columns: ColumnValues, settings: Mapping[str, Any]) -> str:
+    """Say which column has the name of a label but holds no classes, or that there is none of such a name."""
+    name = _unfit_label(columns, settings)
+    if name is None:
+        return f"No column is called {', '.join(KNOWN_AS['label'])}"
+    values = columns[name]
+    if not (is_text(values) or is_number_column(values)):
+        return f"The column {name!r} holds {values.type}, which cannot be classes"
+    known = values.filter(pa.array(present_values(values)))
+    different = f"{counted(pc.count_distinct(known).as_py(), 'different value')} in {counted(len(known), 'node')}"
+    numbers = "; for numbers: --set data.task='node regression'" if is_number_column(values) else ""
+    return f"The column {name!r} has {different}, too many for classes{numbers}"
+
+
+def _unfit_label(columns: ColumnValues, settings: Mapping[str, Any]) -> str | None:
+    """Return the column that has the name of a label and no other meaning, where none can be the label."""
+    taken = [settings.get(name) for name in ("id", "node_type", "graph", "split")]
+    return None if settings.get("label") else _named("label", [name for name in columns if name not in taken])
 
 
 def _num_rows(path: Path) -> int:

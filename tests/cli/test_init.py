@@ -408,3 +408,32 @@ def test_files_of_links_are_held_out_beside_a_node_table_without_labels_too(gata
     (tables / "kg/nodes.csv").write_text("id,size\n" + "".join(f"e{k},{k * k}\n" for k in range(50)))
     code, _, _ = gatas(*arguments, "--out", "kg.yaml")
     assert code == 0 and data(tables / "kg.yaml")["pairs"] == {"train": None, "valid": "kg/valid.csv", "test": "kg/test.csv"}
+
+
+def test_a_label_of_fractions_is_a_number_to_predict(gatas, tables):
+    rows = "".join(f"a{k},{k / 7 if k % 5 else ''},{k % 9}\n" for k in range(40))
+    (tables / "nodes.csv").write_text("person,label,age\n" + rows)
+    for told in ((), ("--set", "data.label=label")):
+        code, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.csv", "--yes", "--force", *told)
+        written = data(tables / "config.yaml")
+        assert code == 0 and written["task"] == "node regression" and written["label"] == ["label"]
+        assert written["features"] == ["age"] and "'label' holds numbers that are not all whole" in " ".join(out.split())
+        assert "No column is called" not in out
+
+
+def test_a_label_of_very_many_whole_numbers_is_no_feature_and_the_note_says_why(gatas, tables):
+    pq.write_table(pa.table({"person": [f"a{k}" for k in range(100)], "label": [k * k for k in range(100)]}), "nodes.parquet")
+    code, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes")
+    written, said = data(tables / "config.yaml"), " ".join(out.split())
+    assert code == 0 and written["task"] == "link prediction" and written["features"] == []
+    assert "The column 'label' has 100 different values in 100 nodes, too many for classes; for numbers: --set" in said
+    assert listed(out)["label"].startswith("left out | a label by its name")
+
+
+def test_numbers_that_cannot_be_classes_are_refused_with_the_task_for_them(gatas, tables):
+    pq.write_table(pa.table({"person": [f"a{k}" for k in range(40)], "label": [k / 7 for k in range(40)]}), "nodes.parquet")
+    (tables / "nodes.csv").write_text("person,label\n" + "".join(f"a{k},{k / 7}\n" for k in range(40)))
+    told = ("--set", "data.label=label", "--set", "data.task=node classification")
+    for nodes in ("nodes.parquet", "nodes.csv"):
+        code, _, err = gatas("init", "edges.csv", "--nodes", nodes, "--yes", "--force", *told)
+        assert code == 1 and "set data.task: node regression, where numbers are to be predicted" in " ".join(err.split())
