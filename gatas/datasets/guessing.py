@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gatas.datasets.column_roles import ANOTHER_SPLIT, LEFT_OUT, ColumnRole, described, feature_role, is_split
+from gatas.datasets.column_roles import ANOTHER_SPLIT, COPY, LEFT_OUT, ColumnRole, described, feature_role, is_copy, is_split
 from gatas.datasets.column_values import present_values
 from gatas.datasets.config import Ratios, is_feature_file
 from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
@@ -156,9 +156,7 @@ def _can_be_target(values: Any, task: str | None) -> bool:
 
 def _task_of(columns: ColumnValues, settings: Mapping[str, Any]) -> str:
     """Return what is predicted of nodes by their label: numbers where it holds fractions, else classes."""
-    label = settings["label"]
-    names = [label] if isinstance(label, str) else list(label)
-    values = _column(columns, names[0]) if len(names) == 1 else None
+    values = _only_label(columns, settings)
     return "node classification" if values is None or not _are_fractions(values) else "node regression"
 
 
@@ -196,12 +194,15 @@ def _with_shares(settings: dict[str, Any], called: bool) -> dict[str, Any]:
 def _guess_features(columns: ColumnValues, settings: dict[str, Any]) -> tuple[dict[str, Any], list[ColumnRole]]:
     """Judge all columns that are left, and say what each was taken for."""
     types = _types_of(_column(columns, settings.get("node_type")), len(next(iter(columns.values()))))
-    names = ("id", "node_type", "graph", "label", *_split_of("node classification", settings))
+    names = ("id", "node_type", "graph", "label", *_split_of(settings["task"] != "link prediction"))
     meant = _meanings(settings, names, columns)
     roles = {name: meant.get(name) or feature_role(name, values, types) for name, values in columns.items()}
     if settings["task"] == "link prediction":
         unfit = _unfit_label(columns, settings)
         roles = {name: _without_label(role, unfit) for name, role in roles.items()}
+    else:
+        label = _only_label(columns, settings)
+        roles = {name: _without_copy(role, columns[name], label) for name, role in roles.items()}
     if settings.get("features") is not None:
         roles = {name: _as_given(role, settings) for name, role in roles.items()}
     roles = {name: _of_setting(role, settings) for name, role in roles.items()}
@@ -232,8 +233,8 @@ def _meanings(settings: Mapping[str, Any], names: Iterable[str], columns: Column
     return found
 
 
-def _split_of(task: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("split",) if settings["task"] == task else ()
+def _split_of(this_table: bool) -> tuple[str, ...]:
+    return ("split",) if this_table else ()
 
 
 def _without_label(role: ColumnRole, unfit: str | None) -> ColumnRole:
@@ -241,6 +242,19 @@ def _without_label(role: ColumnRole, unfit: str | None) -> ColumnRole:
         return ColumnRole(role.column, LEFT_OUT, "a label by its name, and links have none; data.features takes it")
     if role.why == ANOTHER_SPLIT:
         return ColumnRole(role.column, LEFT_OUT, "a split of nodes; for links the edge table has the split")
+    return role
+
+
+def _only_label(columns: ColumnValues, settings: Mapping[str, Any]) -> Any:
+    """Return the column of labels, None where there are several or none."""
+    label = settings.get("label") or ()
+    names = [label] if isinstance(label, str) else list(label)
+    return _column(columns, names[0]) if len(names) == 1 else None
+
+
+def _without_copy(role: ColumnRole, values: Any, label: Any) -> ColumnRole:
+    if role.is_feature and label is not None and is_copy(values, label):
+        return ColumnRole(role.column, LEFT_OUT, COPY)
     return role
 
 
@@ -269,7 +283,7 @@ def _as_given(role: ColumnRole, settings: Mapping[str, Any]) -> ColumnRole:
 
 
 def _edge_roles(columns: ColumnValues, settings: Mapping[str, Any]) -> list[ColumnRole]:
-    names = ("source", "target", "edge_type", "weight", *_split_of("link prediction", settings))
+    names = ("source", "target", "edge_type", "weight", *_split_of(settings["task"] == "link prediction"))
     meant = _meanings(settings, names, columns)
     return [meant.get(name) or ColumnRole(name, LEFT_OUT, _why_not_of_edges(columns[name])) for name in columns]
 

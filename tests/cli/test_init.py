@@ -13,6 +13,7 @@ import yaml
 from scipy import sparse
 
 from gatas.datasets import NodeTableData, open_dataset
+from gatas.datasets.column_roles import is_copy
 from gatas.training import load_config
 
 pytestmark = pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")  # of columns that are not used
@@ -437,3 +438,41 @@ def test_numbers_that_cannot_be_classes_are_refused_with_the_task_for_them(gatas
     for nodes in ("nodes.parquet", "nodes.csv"):
         code, _, err = gatas("init", "edges.csv", "--nodes", nodes, "--yes", "--force", *told)
         assert code == 1 and "set data.task: node regression, where numbers are to be predicted" in " ".join(err.split())
+
+
+def test_a_copy_of_the_label_is_no_feature(gatas, tables):
+    known = [k % 4 for k in range(36)] + [None] * 4
+    copies = {
+        "codes": [7.5 - k % 4 for k in range(40)],
+        "words": [f"w{k % 4}" if k % 4 else None for k in range(36)] + ["w1"] * 4,
+        "nearly": [k % 4 for k in range(35)] + [0] * 5,
+        "coarse": [k % 2 for k in range(40)],
+        "fine": [k % 8 for k in range(40)],
+    }
+    columns = {"person": [f"a{k}" for k in range(40)], "y": known, **copies}
+    roles, written = init_parquet(gatas, columns)
+    assert written["label"] == ["y"] and written["features"] == ["nearly", "coarse", "fine"]
+    assert roles["codes … words (2 columns)"] == "left out | one to one with the label, and so gives it away"
+    assert init_parquet(gatas, columns, "--set", "data.features=[codes]")[1]["features"] == ["codes"]
+
+
+def test_unlabelled_nodes_say_nothing_of_copies_of_the_label_nor_do_labels_that_never_repeat(gatas, tables):
+    known = [k % 4 for k in range(36)] + [-1] * 4
+    _, written = init_parquet(gatas, {"person": [f"a{k}" for k in range(40)], "y": known, "codes": [*known[:36], 0, 1, 2, 3]})
+    assert written["features"] == []
+    columns = {"person": [f"a{k}" for k in range(40)], "y": [k / 7 for k in range(40)], "size": [k * k for k in range(40)]}
+    assert init_parquet(gatas, columns)[1]["features"] == ["size"]
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float32(), pa.decimal128(3, 1), pa.bool_(), pa.string()])
+def test_copies_of_labels_are_known_whatever_their_type(kind):
+    label = pa.array([0, 1] * 10).cast(kind)
+    for values in (["x", None] * 10, [True, False] * 10, [1.5, 2.5] * 10):
+        assert is_copy(pa.array(values), label) and (None in values or is_copy(label, pa.array(values)))
+    for other in (pa.nulls(20), pa.array([[1], [2]] * 10), pa.array(range(20)), pa.array([1] * 20)):
+        assert not is_copy(other, label) and not is_copy(label, other)
+
+
+def test_a_split_of_nodes_whose_numbers_are_predicted_is_listed_as_one(gatas, tables):
+    columns = {"person": [f"a{k}" for k in range(40)], "y": [k / 7 for k in range(40)], "split": ["train", "test"] * 20}
+    assert init_parquet(gatas, columns)[0]["split"] == "split | train 20, test 20"
