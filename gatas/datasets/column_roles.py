@@ -12,7 +12,7 @@ from gatas.datasets.column_values import present_values
 from gatas.datasets.encoded_columns import NodeTypes, signed_log
 from gatas.datasets.learning import FREQUENT, MOST_CATEGORIES, are_indices
 from gatas.datasets.node_columns import SPLIT_NAMES, whole_or_none
-from gatas.datasets.targets import UNLABELLED
+from gatas.datasets.targets import SPLITS, UNLABELLED
 from gatas.graph.checks import ANY_NUMBER
 from gatas.graph.column_types import is_list, is_number_column, is_text
 from gatas.graph.counts import counted
@@ -21,7 +21,9 @@ FEW_NUMBERS = 10
 """A column with no more different numbers is not called skewed: a rare flag is no long tail."""
 MOST_SKEW = 2.0
 """Skewness beyond which a number is scaled otherwise; that of an exponential distribution is 2."""
-MASK = re.compile(r"(train|valid|val|validation|dev|test)(ing)?[_ ]?(mask|idx|index)?", re.IGNORECASE)
+MASK = re.compile(
+    r"((is|in)[_ ]?)?(train|valid|val|validation|dev|eval|test|holdout)(ing)?([_ ]?(mask|idx|index|set))?", re.IGNORECASE
+)
 LEFT_OUT = "left out"
 COPY = "one to one with the label, and so gives it away"
 ANOTHER_SPLIT = "another split, which data.split may name instead"
@@ -142,7 +144,7 @@ def is_split(values: Any) -> bool:
     if len(names) > 2 * len(SPLIT_NAMES):
         return False
     found = {name.strip().lower() for name in names.to_pylist()}
-    return "train" in found and found <= set(SPLIT_NAMES)
+    return found <= set(SPLIT_NAMES) and "train" in {SPLIT_NAMES[name] for name in found}
 
 
 def is_copy(values: Any, label: Any) -> bool:
@@ -175,8 +177,8 @@ def described(meaning: str, values: Any) -> str:
     present = values.filter(pa.array(present_values(values)))
     if meaning == "split":
         counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in pc.value_counts(present)}
-        order = sorted(counts, key=lambda name: [*SPLIT_NAMES].index(name.strip().lower()))
-        return ", ".join(f"{name} {counts[name]:,}" for name in sorted(order, key=lambda name: name.strip().lower() == "test"))
+        order = sorted(counts, key=lambda name: [*SPLITS, None].index(SPLIT_NAMES[name.strip().lower()]))
+        return ", ".join(f"{name} {counts[name]:,}" for name in order)
     if meaning in ("label", "node_type", "edge_type", "graph") and not is_list(values.type):
         whole = whole_or_none(present) if pa.types.is_floating(present.type) else None
         distinct = pc.unique(present if whole is None else whole)

@@ -16,7 +16,13 @@ from gatas.graph.column_types import is_list, is_number_column, is_text, is_text
 from gatas.graph.inputs import as_features
 from gatas.graph.tables import Table, numbers_of, warn_of_unused
 
-SPLIT_NAMES = {name: name for name in SPLITS} | {"val": "valid", "validation": "valid", "dev": "valid", "": None}
+SPLIT_NAMES: dict[str, str | None] = {name: name for name in SPLITS} | {
+    "training": "train",
+    **dict.fromkeys(("val", "validation", "dev", "eval"), "valid"),
+    **dict.fromkeys(("testing", "holdout"), "test"),
+    "": None,
+}
+"""What columns of splits call ours."""
 
 FOR_NUMBERS = "set data.task: node regression, where numbers are to be predicted."
 

@@ -230,6 +230,22 @@ def test_splits_of_links_are_looked_for_in_the_edge_table(gatas, tables):
     assert roles["class"].startswith("left out | a label by its name")
 
 
+@pytest.mark.parametrize("names", ["is_train is_val is_test", "in_train in_eval in_test", "isTrain isDev isTest", "train val holdout"])
+def test_masks_of_splits_are_no_features_whatever_they_are_called(gatas, tables, names):
+    masks = {name: [k % 3 == place for k in range(40)] for place, name in enumerate(names.split())}
+    _, written = init_parquet(gatas, nodes_of(**masks, training_days=[k % 7 == 0 for k in range(40)]))
+    assert written["features"] == ["training_days"]
+
+
+@pytest.mark.parametrize("names", ["training dev test", "Training eval holdout", "train validation testing"])
+def test_splits_are_known_by_other_words(gatas, tables, names):
+    first, second, third = names.split()
+    roles, written = init_parquet(gatas, nodes_of(part=[first, first, second, third] * 10))
+    assert written["split"] == "part" and roles["part"] == f"split | {first} 20, {second} 10, {third} 10"
+    splits = open_dataset(load_config("config.yaml").data).splits
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 20, "valid": 10, "test": 10}
+
+
 def test_skewed_numbers_and_many_categories_get_an_encoding_that_is_written(gatas, tables):
     rows = 4000
     values = {
@@ -464,7 +480,7 @@ def test_unlabelled_nodes_say_nothing_of_copies_of_the_label_nor_do_labels_that_
     assert init_parquet(gatas, columns)[1]["features"] == ["size"]
 
 
-@pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float32(), pa.decimal128(3, 1), pa.bool_(), pa.string()])
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float32(), pa.decimal128(20, 1), pa.bool_(), pa.string()])
 def test_copies_of_labels_are_known_whatever_their_type(kind):
     label = pa.array([0, 1] * 10).cast(kind)
     for values in (["x", None] * 10, [True, False] * 10, [1.5, 2.5] * 10):
