@@ -15,7 +15,7 @@ from gatas.datasets.column_values import present_values
 from gatas.datasets.config import Ratios, is_feature_file
 from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
 from gatas.datasets.finding_ids import ColumnValues, found_ends, found_id
-from gatas.datasets.node_columns import whole_or_none
+from gatas.datasets.node_columns import SPLIT_NAMES, whole_or_none
 from gatas.errors import ConfigError, GraphError
 from gatas.graph.column_types import is_list, is_number_column, is_text
 from gatas.graph.counts import counted
@@ -78,6 +78,7 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
     settings = _guess_split(edge_columns, node_columns, settings)
     if node_columns:
         settings, roles = _guess_features(node_columns, settings)
+    held_out += _without_valid(edge_columns if settings["task"] == "link prediction" else node_columns, settings)
     notes = [*held_out, *_notes(nodes, node_columns, settings, labelled, given)]
     if settings["task"] == "link prediction":
         settings.pop("label", None)
@@ -312,6 +313,20 @@ def _notes(
             f"{name} is a sparse matrix with a row for each node: --set data.features={name} takes it." for name in beside
         ]
     return notes
+
+
+def _without_valid(columns: ColumnValues, settings: Mapping[str, Any]) -> list[str]:
+    """Say what follows where a column of splits has nothing to validate by."""
+    values = _column(columns, settings.get("split"))
+    if values is None or not is_split(values):
+        return []
+    found = {SPLIT_NAMES[name.strip().lower()] for name in pc.unique(values.drop_null()).to_pylist()}
+    if "valid" in found:
+        return []
+    return [
+        f"{settings['split']!r} has no validation split: settings cannot be chosen by the data, and the last epoch is kept. Mark "
+        "some of the training split as valid, or share out all anew: --set 'data.ratios={train: 0.7, valid: 0.1, test: 0.2}'."
+    ]
 
 
 def _why_no_label(columns: ColumnValues, settings: Mapping[str, Any]) -> str:

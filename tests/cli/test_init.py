@@ -230,6 +230,18 @@ def test_splits_of_links_are_looked_for_in_the_edge_table(gatas, tables):
     assert roles["class"].startswith("left out | a label by its name")
 
 
+def test_a_split_without_validation_is_said_with_what_follows_from_it(gatas, tables):
+    for names, said in ((["train", "test"], 1), (["train", "dev"], 0)):
+        pq.write_table(pa.table(nodes_of(split=names * 20)), "nodes.parquet")
+        code, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes", "--force")
+        out = " ".join(out.split())
+        assert code == 0 and out.count("'split' has no validation split: settings cannot be chosen by the data") == said
+        assert out.count("and the last epoch is kept") == out.count("--set 'data.ratios=") == said
+    edges = {"from": [f"a{k}" for k in range(40)], "to": [f"a{(k + 3) % 40}" for k in range(40)], "fold": ["train", "test"] * 20}
+    pq.write_table(pa.table(edges), "edges.parquet")
+    assert "'fold' has no validation split" in gatas("init", "edges.parquet", "--yes", "--force")[1]
+
+
 @pytest.mark.parametrize("names", ["is_train is_val is_test", "in_train in_eval in_test", "isTrain isDev isTest", "train val holdout"])
 def test_masks_of_splits_are_no_features_whatever_they_are_called(gatas, tables, names):
     masks = {name: [k % 3 == place for k in range(40)] for place, name in enumerate(names.split())}
