@@ -345,7 +345,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(gatas, tables):
         (["edges.csv", "--nodes", "edges.txt"], "edges.txt has an ending that is not known"),
         (["edges.csv", "--set", "data.lable=x"], "there is no setting 'data.lable'. Did you mean 'label'"),
         (["edges.csv", "--set", "data.task=links"], "data.task is 'links'; input should be"),
-        (["edges.csv", "--set", "data.source=form"], "was written, but cannot be trained yet: .*has no column 'form'"),
+        (["edges.csv", "--set", "data.source=form"], "config.yaml was not written: .*has no column 'form'"),
         (["one.csv"], "one.csv has 1 columns; expected a source and a target"),
     ],
 )
@@ -355,6 +355,19 @@ def test_errors_are_one_line_and_exit_code_1(gatas, tables, arguments, message):
     line = err.strip().splitlines()[-1]
     assert code == 1 and line.startswith("error: ")
     assert re.search(message, line)
+
+
+def test_a_command_with_a_mistake_writes_nothing_so_that_the_corrected_one_needs_no_force(gatas, tables):
+    arguments = ("init", "edges.csv", "--nodes", "nodes.csv", "--yes", "--set")
+    code, _, err = gatas(*arguments, "data.label=topik")
+    assert code == 1 and "config.yaml was not written: " in err and not (tables / "config.yaml").exists()
+    assert gatas(*arguments, "data.label=topic")[0] == 0
+
+
+def test_where_all_was_guessed_the_config_is_written_to_be_mended(gatas, tables):
+    (tables / "nodes.csv").write_text("name,topic,split\n" + "".join(f"a{k},u,train\n" for k in range(40)))
+    code, _, err = gatas("init", "edges.csv", "--nodes", "nodes.csv", "--yes")
+    assert code == 1 and "config.yaml was written, but cannot be trained yet: " in err and (tables / "config.yaml").exists()
 
 
 def write_links(folder, suffix=".csv", types=3, column="relation"):
