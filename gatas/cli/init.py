@@ -210,7 +210,8 @@ def reverses_are_evidence(data: "DataConfig", dataset: "Dataset") -> bool:
     shares = shares_both_ways(dataset.splits["train"], dataset.graph.num_nodes)
     if not some_go_both_ways(shares):
         return False
-    share = f"{shares.max():.0%}" if len(shares) == 1 else f"up to {shares.max():.0%}, by type,"
+    most = "<1%" if shares.max() < 0.005 else f"{shares.max():.0%}"
+    share = most if len(shares) == 1 else f"up to {most}, by type,"
     stdout.print(
         f"Links go both ways: {share} of them. A link may be asked for while its reverse is known, so reverses of held-out "
         "links stay in the graph; --set data.keep_reverse=false removes them.\n",

@@ -58,6 +58,8 @@ def feature_role(name: str, values: Any, node_types: NodeTypes) -> ColumnRole:
         return _text_role(name, known)
     if is_number_column(values):
         return _number_role(name, known, np.asarray(present))
+    if pa.types.is_temporal(values.type):
+        return ColumnRole(name, LEFT_OUT, f"{values.type}; to use it, make a number of it, such as days")
     return ColumnRole(name, LEFT_OUT, f"{values.type}; expected numbers, text or lists of numbers")
 
 

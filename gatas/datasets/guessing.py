@@ -324,8 +324,8 @@ def _without_valid(columns: ColumnValues, settings: Mapping[str, Any]) -> list[s
     if "valid" in found:
         return []
     return [
-        f"{settings['split']!r} has no validation split: settings cannot be chosen by the data, and the last epoch is kept. Mark "
-        "some of the training split as valid, or share out all anew: --set 'data.ratios={train: 0.7, valid: 0.1, test: 0.2}'."
+        f"{settings['split']!r} has no validation split: settings cannot be chosen by the data, and the last epoch is kept. "
+        "Mark some of the training split as valid, or draw all splits: --set 'data.ratios={train: 0.7, valid: 0.1, test: 0.2}'."
     ]
 
 

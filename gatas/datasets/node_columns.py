@@ -16,7 +16,8 @@ from gatas.graph.column_types import is_list, is_number_column, is_text, is_text
 from gatas.graph.inputs import as_features
 from gatas.graph.tables import Table, numbers_of, warn_of_unused
 
-SPLIT_NAMES: dict[str, str | None] = {name: name for name in SPLITS} | {
+SPLIT_NAMES: dict[str, str | None] = {
+    **{name: name for name in SPLITS},
     "training": "train",
     **dict.fromkeys(("val", "validation", "dev", "eval"), "valid"),
     **dict.fromkeys(("testing", "holdout"), "test"),

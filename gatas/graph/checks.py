@@ -143,9 +143,7 @@ def _fits(values: Any) -> bool:
     return True
 
 
-def refuse_decimals(
-    columns: Sequence[IdFacts], hint: str = "Write whole numbers without a decimal point, or text."
-) -> None:
+def refuse_decimals(columns: Sequence[IdFacts], hint: str = "Write whole numbers without a decimal point, or text.") -> None:
     """Refuse text files' columns of numbers that are not all whole: 1 and 1.0 would be two."""
     text = [column for column in columns if column.from_text and column.rows]
     wrong = [column.decimal for column in text if column.decimal]

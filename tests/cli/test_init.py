@@ -237,12 +237,18 @@ def test_a_split_without_validation_is_said_with_what_follows_from_it(gatas, tab
         out = " ".join(out.split())
         assert code == 0 and out.count("'split' has no validation split: settings cannot be chosen by the data") == said
         assert out.count("and the last epoch is kept") == out.count("--set 'data.ratios=") == said
-    edges = {"from": [f"a{k}" for k in range(40)], "to": [f"a{(k + 3) % 40}" for k in range(40)], "fold": ["train", "test"] * 20}
+    edges = {
+        "from": [f"a{k}" for k in range(40)],
+        "to": [f"a{(k + 3) % 40}" for k in range(40)],
+        "fold": ["train", "test"] * 20,
+    }
     pq.write_table(pa.table(edges), "edges.parquet")
     assert "'fold' has no validation split" in gatas("init", "edges.parquet", "--yes", "--force")[1]
 
 
-@pytest.mark.parametrize("names", ["is_train is_val is_test", "in_train in_eval in_test", "isTrain isDev isTest", "train val holdout"])
+@pytest.mark.parametrize(
+    "names", ["is_train is_val is_test", "in_train in_eval in_test", "isTrain isDev isTest", "train val holdout"]
+)
 def test_masks_of_splits_are_no_features_whatever_they_are_called(gatas, tables, names):
     masks = {name: [k % 3 == place for k in range(40)] for place, name in enumerate(names.split())}
     _, written = init_parquet(gatas, nodes_of(**masks, training_days=[k % 7 == 0 for k in range(40)]))
@@ -290,7 +296,9 @@ def test_what_cannot_be_a_feature_is_left_out_with_the_reason(gatas, tables):
     assert roles["tags"] == "left out | lists of string; expected numbers"
     assert roles["ragged"] == "left out | lists of 1 to 3 numbers; expected one length"
     assert roles["mixed"] == "left out | numbers, but 1 value is not, such as 'n/a'"
-    assert roles["day"].startswith("left out | timestamp")
+    assert roles["day"] == "left out | timestamp[ms]; to use it, make a number of it, such as days"
+    code, _, err = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes", "--force", "--set", "data.features=[day]")
+    assert code == 1 and "Leave it out of data.features, or convert it to numbers, such as days." in " ".join(err.split())
 
 
 def test_labels_may_be_whole_numbers_with_gaps_and_many(gatas, tables):
@@ -439,6 +447,14 @@ def test_reverses_of_held_out_links_stay_where_some_links_but_not_all_go_both_wa
     said = ("--set", "data.keep_reverse=false")
     assert gatas("init", "follows.csv", *said, "--yes", "--out", "said.yaml")[0] == 0
     assert not data(tables / "said.yaml")["keep_reverse"]
+
+
+def test_a_share_of_links_both_ways_that_is_nearly_none_is_not_called_0(gatas, tables):
+    there = [(f"e{k % 400}", f"e{(k % 400 + 1 + k // 400) % 400}") for k in range(1200)]
+    rows = there + [(b, a) for a, b in there[:2]]
+    (tables / "follows.csv").write_text("from,to\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    code, out, _ = gatas("init", "follows.csv", "--yes", "--out", "follows.yaml")
+    assert code == 0 and "Links go both ways: <1% of them" in out
 
 
 def test_files_of_links_are_held_out_beside_a_node_table_without_labels_too(gatas, tables):
