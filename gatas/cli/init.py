@@ -69,6 +69,7 @@ def init(
     data = {key.removeprefix("data."): given.pop(key) for key in list(given) if key.startswith("data.")}
     if held_out := {split: path.absolute() for split, path in (("valid", valid), ("test", test)) if path is not None}:
         data = {"task": "link prediction", "keep_reverse": True, "pairs": held_out, **data}
+    told = bool(data)  # what was answered is added to it
     asking = not yes and sys.stdin.isatty()
     config = (asked if asking else shown)(edges, nodes, data).with_settings(given)
     try:
@@ -79,6 +80,8 @@ def init(
                 config = config.with_settings({"data.keep_reverse": True})
                 dataset = open_dataset(config.data)
     except GatasError as error:
+        if told:  # a setting may be at fault: the corrected command is to find no file
+            raise ConfigError(f"{out} was not written: {error}") from None
         write(config, out)
         raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None
     config = config.for_data(dataset)
@@ -207,7 +210,8 @@ def reverses_are_evidence(data: "DataConfig", dataset: "Dataset") -> bool:
     shares = shares_both_ways(dataset.splits["train"], dataset.graph.num_nodes)
     if not some_go_both_ways(shares):
         return False
-    share = f"{shares.max():.0%}" if len(shares) == 1 else f"up to {shares.max():.0%}, by type,"
+    most = "<1%" if shares.max() < 0.005 else f"{shares.max():.0%}"
+    share = most if len(shares) == 1 else f"up to {most}, by type,"
     stdout.print(
         f"Links go both ways: {share} of them. A link may be asked for while its reverse is known, so reverses of held-out "
         "links stay in the graph; --set data.keep_reverse=false removes them.\n",

@@ -12,6 +12,7 @@ from gatas.datasets.column_values import present_values
 from gatas.datasets.encoded_columns import NodeTypes, signed_log
 from gatas.datasets.learning import FREQUENT, MOST_CATEGORIES, are_indices
 from gatas.datasets.node_columns import SPLIT_NAMES, whole_or_none
+from gatas.datasets.targets import SPLITS, UNLABELLED
 from gatas.graph.checks import ANY_NUMBER
 from gatas.graph.column_types import is_list, is_number_column, is_text
 from gatas.graph.counts import counted
@@ -20,8 +21,11 @@ FEW_NUMBERS = 10
 """A column with no more different numbers is not called skewed: a rare flag is no long tail."""
 MOST_SKEW = 2.0
 """Skewness beyond which a number is scaled otherwise; that of an exponential distribution is 2."""
-MASK = re.compile(r"(train|valid|val|validation|dev|test)(ing)?[_ ]?(mask|idx|index)?", re.IGNORECASE)
+MASK = re.compile(
+    r"((is|in)[_ ]?)?(train|valid|val|validation|dev|eval|test|holdout)(ing)?([_ ]?(mask|idx|index|set))?", re.IGNORECASE
+)
 LEFT_OUT = "left out"
+COPY = "one to one with the label, and so gives it away"
 ANOTHER_SPLIT = "another split, which data.split may name instead"
 
 
@@ -54,6 +58,8 @@ def feature_role(name: str, values: Any, node_types: NodeTypes) -> ColumnRole:
         return _text_role(name, known)
     if is_number_column(values):
         return _number_role(name, known, np.asarray(present))
+    if pa.types.is_temporal(values.type):
+        return ColumnRole(name, LEFT_OUT, f"{values.type}; to use it, make a number of it, such as days")
     return ColumnRole(name, LEFT_OUT, f"{values.type}; expected numbers, text or lists of numbers")
 
 
@@ -140,7 +146,32 @@ def is_split(values: Any) -> bool:
     if len(names) > 2 * len(SPLIT_NAMES):
         return False
     found = {name.strip().lower() for name in names.to_pylist()}
-    return "train" in found and found <= set(SPLIT_NAMES)
+    return found <= set(SPLIT_NAMES) and "train" in {SPLIT_NAMES[name] for name in found}
+
+
+def is_copy(values: Any, label: Any) -> bool:
+    """Whether a column says as much as the label does: each value goes with one class, and each class with one value."""
+    if is_list(values.type) or is_list(label.type) or pa.types.is_nested(values.type) or pa.types.is_nested(label.type):
+        return False
+    known = pa.array(present_values(label) & ~_are_unlabelled(label))
+    classes, own = _coded(label.filter(known)), _coded(values.filter(known))
+    count = int(classes.max(initial=-1)) + 1
+    if not 1 < count < len(classes) or int(own.max(initial=-1)) + 1 != count:
+        return False
+    return len(np.unique(classes.astype(np.int64) * count + own)) == count
+
+
+def _are_unlabelled(label: Any) -> NDArray[np.bool_]:
+    """Whether numbers are -1, which classes have for nodes without a label."""
+    if not (pa.types.is_signed_integer(label.type) or pa.types.is_floating(label.type)):
+        return np.zeros(len(label), np.bool_)
+    return np.asarray(pc.fill_null(pc.equal(label, pa.scalar(UNLABELLED, label.type)), False))
+
+
+def _coded(values: Any) -> NDArray[Any]:
+    """Return a number for each different value, one also for gaps."""
+    values = pc.if_else(pa.array(present_values(values)), values, pa.scalar(None, values.type))
+    return np.asarray(values.dictionary_encode(null_encoding="encode").indices)
 
 
 def described(meaning: str, values: Any) -> str:
@@ -148,8 +179,8 @@ def described(meaning: str, values: Any) -> str:
     present = values.filter(pa.array(present_values(values)))
     if meaning == "split":
         counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in pc.value_counts(present)}
-        order = sorted(counts, key=lambda name: [*SPLIT_NAMES].index(name.strip().lower()))
-        return ", ".join(f"{name} {counts[name]:,}" for name in sorted(order, key=lambda name: name.strip().lower() == "test"))
+        order = sorted(counts, key=lambda name: [*SPLITS, None].index(SPLIT_NAMES[name.strip().lower()]))
+        return ", ".join(f"{name} {counts[name]:,}" for name in order)
     if meaning in ("label", "node_type", "edge_type", "graph") and not is_list(values.type):
         whole = whole_or_none(present) if pa.types.is_floating(present.type) else None
         distinct = pc.unique(present if whole is None else whole)

@@ -245,6 +245,16 @@ class TableData(DataSettings):
     seed: int = Field(0, ge=0, description="of splits and of negatives")
 
     @property
+    def draws_splits(self) -> bool:
+        """Whether settings ask for shares, so that a column that is merely called `split` does not count."""
+        return self.split is None and self.ratios != Ratios()
+
+    @property
+    def split_column(self) -> ColumnMap:
+        """What the table with splits calls its column; nothing where they are drawn."""
+        return {} if self.draws_splits else {"split": self.split}
+
+    @property
     def edge_columns(self) -> ColumnMap:
         return {"source": self.source, "target": self.target, "edge_type": self.edge_type, "weight": self.weight}
 
@@ -296,11 +306,15 @@ class NodeTableData(TableData):
     )
 
     @property
+    def draws_splits(self) -> bool:
+        return super().draws_splits or self.split_by is not None
+
+    @property
     def node_columns(self) -> ColumnMap:
         label = {} if self.label is not None and len(self.label) != 1 else {"label": self.label[0] if self.label else None}
         if self.task == NODE_REGRESSION:
             label = {}  # read as it is: names of classes are text, also where they look like numbers
-        return {**super().node_columns, "split": self.split, **label}
+        return {**super().node_columns, **self.split_column, **label}
 
     @property
     def label_columns(self) -> tuple[str, ...]:
@@ -328,7 +342,7 @@ class LinkTableData(TableData):
 
     @property
     def edge_columns(self) -> ColumnMap:
-        return {**super().edge_columns, "split": self.split}
+        return {**super().edge_columns, **self.split_column}
 
     @property
     def pair_columns(self) -> ColumnMap:

@@ -10,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gatas.datasets.column_roles import ANOTHER_SPLIT, LEFT_OUT, ColumnRole, described, feature_role, is_split
-from gatas.datasets.config import is_feature_file
+from gatas.datasets.column_roles import ANOTHER_SPLIT, COPY, LEFT_OUT, ColumnRole, described, feature_role, is_copy, is_split
+from gatas.datasets.column_values import present_values
+from gatas.datasets.config import Ratios, is_feature_file
 from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
 from gatas.datasets.finding_ids import ColumnValues, found_ends, found_id
-from gatas.datasets.node_columns import whole_or_none
-from gatas.errors import GraphError
+from gatas.datasets.node_columns import SPLIT_NAMES, whole_or_none
+from gatas.errors import ConfigError, GraphError
 from gatas.graph.column_types import is_list, is_number_column, is_text
+from gatas.graph.counts import counted
 from gatas.graph.tables import read_columns
 
 KNOWN_AS = {
@@ -72,10 +74,11 @@ def guess_settings(edges: Path, nodes: Path | None, given: Mapping[str, Any]) ->
         settings = _guess_meanings(node_columns, settings)
     labelled = bool(settings.get("label"))
     settings, held_out = _guess_held_out(edges, settings, labelled)
-    settings.setdefault("task", "node classification" if labelled else "link prediction")
+    settings.setdefault("task", _task_of(node_columns, settings) if labelled else "link prediction")
     settings = _guess_split(edge_columns, node_columns, settings)
     if node_columns:
         settings, roles = _guess_features(node_columns, settings)
+    held_out += _without_valid(edge_columns if settings["task"] == "link prediction" else node_columns, settings)
     notes = [*held_out, *_notes(nodes, node_columns, settings, labelled, given)]
     if settings["task"] == "link prediction":
         settings.pop("label", None)
@@ -140,29 +143,67 @@ def _guess_meanings(columns: ColumnValues, settings: dict[str, Any]) -> dict[str
     settings.setdefault("node_type", _named("node_type", {name: values for name, values in few.items() if is_text(values)}))
     settings.setdefault("graph", _named("graph", few))
     taken = (settings["node_type"], settings["graph"])
-    fits = is_number_column if settings.get("task") == "node regression" else _can_be_label
-    labels = [name for name, values in rest.items() if name not in taken and fits(values)]
-    settings.setdefault("label", _named("label", labels))
+    able = {name: values for name, values in rest.items() if name not in taken and _can_be_target(values, settings.get("task"))}
+    settings.setdefault("label", _named("label", able))
     return settings
+
+
+def _can_be_target(values: Any, task: str | None) -> bool:
+    """Whether values can be what a task predicts; without a task, classes or fractions."""
+    if task == "node regression":
+        return is_number_column(values)
+    return _can_be_label(values) or (task is None and _are_fractions(values))
+
+
+def _task_of(columns: ColumnValues, settings: Mapping[str, Any]) -> str:
+    """Return what is predicted of nodes by their label: numbers where it holds fractions, else classes."""
+    values = _only_label(columns, settings)
+    return "node classification" if values is None or not _are_fractions(values) else "node regression"
+
+
+def _are_fractions(values: Any) -> bool:
+    """Whether values are numbers that are not all whole."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    return bool(pa.types.is_floating(values.type)) and whole_or_none(values) is None
 
 
 def _guess_split(edges: ColumnValues, nodes: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
     """Take the first column that holds train, valid and test: of nodes for classes, of edges for links."""
-    if "split" in settings or "split_by" in settings or "pairs" in settings:
+    if {"split", "split_by", "pairs"} & set(settings):
         return settings
     columns = edges if settings["task"] == "link prediction" else nodes
+    if "ratios" in settings:
+        return _with_shares(settings, "split" in columns)
     able = [name for name, values in columns.items() if is_split(values)]
     return settings | {"split": _named("split", able) or next(iter(able), None)}
+
+
+def _with_shares(settings: dict[str, Any], called: bool) -> dict[str, Any]:
+    """Let given ratios count where a column is called `split`, which is read unless settings differ from the usual."""
+    given = settings["ratios"]
+    if not called or not isinstance(given, Mapping) or dict(Ratios()) | dict(given) != dict(Ratios()):
+        return settings
+    if settings["task"] == "link prediction":
+        raise ConfigError(
+            "data.ratios are the usual ones, before which the edge table's column 'split' counts. Give other shares, or call "
+            "the column otherwise."
+        )
+    return settings | {"split_by": "nodes" if settings.get("graph") is None else "graphs"}
 
 
 def _guess_features(columns: ColumnValues, settings: dict[str, Any]) -> tuple[dict[str, Any], list[ColumnRole]]:
     """Judge all columns that are left, and say what each was taken for."""
     types = _types_of(_column(columns, settings.get("node_type")), len(next(iter(columns.values()))))
-    names = ("id", "node_type", "graph", "label", *_split_of("node classification", settings))
+    names = ("id", "node_type", "graph", "label", *_split_of(settings["task"] != "link prediction"))
     meant = _meanings(settings, names, columns)
     roles = {name: meant.get(name) or feature_role(name, values, types) for name, values in columns.items()}
     if settings["task"] == "link prediction":
-        roles = {name: _without_label(role) for name, role in roles.items()}
+        unfit = _unfit_label(columns, settings)
+        roles = {name: _without_label(role, unfit) for name, role in roles.items()}
+    else:
+        label = _only_label(columns, settings)
+        roles = {name: _without_copy(role, columns[name], label) for name, role in roles.items()}
     if settings.get("features") is not None:
         roles = {name: _as_given(role, settings) for name, role in roles.items()}
     roles = {name: _of_setting(role, settings) for name, role in roles.items()}
@@ -193,15 +234,28 @@ def _meanings(settings: Mapping[str, Any], names: Iterable[str], columns: Column
     return found
 
 
-def _split_of(task: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("split",) if settings["task"] == task else ()
+def _split_of(this_table: bool) -> tuple[str, ...]:
+    return ("split",) if this_table else ()
 
 
-def _without_label(role: ColumnRole) -> ColumnRole:
-    if role.taken_for == MEANINGS["label"]:
+def _without_label(role: ColumnRole, unfit: str | None) -> ColumnRole:
+    if role.taken_for == MEANINGS["label"] or (role.column == unfit and role.is_feature):
         return ColumnRole(role.column, LEFT_OUT, "a label by its name, and links have none; data.features takes it")
     if role.why == ANOTHER_SPLIT:
         return ColumnRole(role.column, LEFT_OUT, "a split of nodes; for links the edge table has the split")
+    return role
+
+
+def _only_label(columns: ColumnValues, settings: Mapping[str, Any]) -> Any:
+    """Return the column of labels, None where there are several or none."""
+    label = settings.get("label") or ()
+    names = [label] if isinstance(label, str) else list(label)
+    return _column(columns, names[0]) if len(names) == 1 else None
+
+
+def _without_copy(role: ColumnRole, values: Any, label: Any) -> ColumnRole:
+    if role.is_feature and label is not None and is_copy(values, label):
+        return ColumnRole(role.column, LEFT_OUT, COPY)
     return role
 
 
@@ -230,7 +284,7 @@ def _as_given(role: ColumnRole, settings: Mapping[str, Any]) -> ColumnRole:
 
 
 def _edge_roles(columns: ColumnValues, settings: Mapping[str, Any]) -> list[ColumnRole]:
-    names = ("source", "target", "edge_type", "weight", *_split_of("link prediction", settings))
+    names = ("source", "target", "edge_type", "weight", *_split_of(settings["task"] == "link prediction"))
     meant = _meanings(settings, names, columns)
     return [meant.get(name) or ColumnRole(name, LEFT_OUT, _why_not_of_edges(columns[name])) for name in columns]
 
@@ -245,8 +299,12 @@ def _notes(
     """Say what a user may want to know beside the list of columns."""
     notes = []
     if columns and not labelled and "task" not in given:
-        names = ", ".join(KNOWN_AS["label"])
-        notes.append(f"No column is called {names}: links are predicted. For classes: --set data.label=COLUMN.")
+        notes.append(f"{_why_no_label(columns, settings)}: links are predicted. For classes: --set data.label=COLUMN.")
+    if settings["task"] == "node regression" and "task" not in given:
+        notes.append(
+            f"{settings['label']!r} holds numbers that are not all whole, which are predicted as they are: "
+            "--set data.task='link prediction' predicts links instead."
+        )
     features = settings.get("features") or ()
     if path is not None and not any(is_feature_file(name) for name in ([features] if isinstance(features, str) else features)):
         rows = len(next(iter(columns.values()))) if columns else 0
@@ -255,6 +313,40 @@ def _notes(
             f"{name} is a sparse matrix with a row for each node: --set data.features={name} takes it." for name in beside
         ]
     return notes
+
+
+def _without_valid(columns: ColumnValues, settings: Mapping[str, Any]) -> list[str]:
+    """Say what follows where a column of splits has nothing to validate by."""
+    values = _column(columns, settings.get("split"))
+    if values is None or not is_split(values):
+        return []
+    found = {SPLIT_NAMES[name.strip().lower()] for name in pc.unique(values.drop_null()).to_pylist()}
+    if "valid" in found:
+        return []
+    return [
+        f"{settings['split']!r} has no validation split: settings cannot be chosen by the data, and the last epoch is kept. "
+        "Mark some of the training split as valid, or draw all splits: --set 'data.ratios={train: 0.7, valid: 0.1, test: 0.2}'."
+    ]
+
+
+def _why_no_label(columns: ColumnValues, settings: Mapping[str, Any]) -> str:
+    """Say which column has the name of a label but holds no classes, or that there is none of such a name."""
+    name = _unfit_label(columns, settings)
+    if name is None:
+        return f"No column is called {', '.join(KNOWN_AS['label'])}"
+    values = columns[name]
+    if not (is_text(values) or is_number_column(values)):
+        return f"The column {name!r} holds {values.type}, which cannot be classes"
+    known = values.filter(pa.array(present_values(values)))
+    different = f"{counted(pc.count_distinct(known).as_py(), 'different value')} in {counted(len(known), 'node')}"
+    numbers = "; for numbers: --set data.task='node regression'" if is_number_column(values) else ""
+    return f"The column {name!r} has {different}, too many for classes{numbers}"
+
+
+def _unfit_label(columns: ColumnValues, settings: Mapping[str, Any]) -> str | None:
+    """Return the column that has the name of a label and no other meaning, where none can be the label."""
+    taken = [settings.get(name) for name in ("id", "node_type", "graph", "split")]
+    return None if settings.get("label") else _named("label", [name for name in columns if name not in taken])
 
 
 def _num_rows(path: Path) -> int:

@@ -1,5 +1,6 @@
 """Labels from a node table: a column of classes, a column of lists of them, or a column of 0 and 1 for each; or numbers."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -14,10 +15,14 @@ from gatas.datasets.column_values import as_numbers
 from gatas.datasets.config import NODE_REGRESSION, NodeTableData
 from gatas.datasets.node_columns import labels_of
 from gatas.datasets.targets import NodeTargets, NumberTargets
-from gatas.errors import GraphError
+from gatas.errors import GatasWarning, GraphError
 from gatas.graph.column_types import is_list, is_number_column, joined
+from gatas.graph.counts import counted
 from gatas.graph.inputs import Ints
 from gatas.graph.tables import Table
+
+FEW_CLASSES = 10
+"""No more classes are taken for too many, however few nodes there are."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,13 @@ def _check_enough(table: Table, labels: Labels) -> None:
         raise GraphError(f"{where}: no node has a label. Fill some in, or set data.task: link prediction.")
     if labels.values.ndim == 1 and len(labels.names) < 2:
         raise GraphError(f"{where}: all labels are {labels.names[0]!r}; expected two classes or more to tell apart.")
+    if labels.values.ndim == 1 and len(labels.names) > max(FEW_CLASSES, labels.known.sum() / 2):
+        warnings.warn(
+            f"{where}: {len(labels.names):,} classes in {counted(int(labels.known.sum()), 'labelled node')}; hardly any can be "
+            "learned from another node. Choose another data.label, or set data.task: node regression if these are numbers.",
+            GatasWarning,
+            stacklevel=6,
+        )
     if labels.values.ndim == 2 and not labels.values.any():
         raise GraphError(f"{where}: no node has any of the labels; there is nothing to learn.")
 

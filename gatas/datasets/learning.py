@@ -116,7 +116,9 @@ def learn_column(table: Table, name: str, config: TableData, node_types: NodeTyp
                              "is for numbers. Choose one-hot, frequent N or hashed N.")  # fmt: skip
         return _learned_categories(table, name, values, node_types, as_codes, encoding)
     if not (is_number_column(values) or pa.types.is_null(values.type)):
-        raise GraphError(f"{table.path}, column {name!r} holds {values.type}; expected numbers, text or lists of numbers.")
+        numbers = ", such as days" if pa.types.is_temporal(values.type) else ""
+        raise GraphError(f"{table.path}, column {name!r} holds {values.type}; expected numbers, text or lists of numbers. "
+                         f"Leave it out of data.features, or convert it to numbers{numbers}.")  # fmt: skip
     kind = encoding.kind if encoding is not None else "standard" if config.standardise else "unscaled"
     return _learned_number(table, name, values, node_types, measured, kind, config.standardise)
 

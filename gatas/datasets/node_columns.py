@@ -16,7 +16,16 @@ from gatas.graph.column_types import is_list, is_number_column, is_text, is_text
 from gatas.graph.inputs import as_features
 from gatas.graph.tables import Table, numbers_of, warn_of_unused
 
-SPLIT_NAMES = {name: name for name in SPLITS} | {"val": "valid", "validation": "valid", "dev": "valid", "": None}
+SPLIT_NAMES: dict[str, str | None] = {
+    **{name: name for name in SPLITS},
+    "training": "train",
+    **dict.fromkeys(("val", "validation", "dev", "eval"), "valid"),
+    **dict.fromkeys(("testing", "holdout"), "test"),
+    "": None,
+}
+"""What columns of splits call ours."""
+
+FOR_NUMBERS = "set data.task: node regression, where numbers are to be predicted."
 
 
 def labels_of(table: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
@@ -37,8 +46,11 @@ def labels_of(table: Table) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
     elif pa.types.is_floating(values.type) and (numbers := whole_or_none(values)) is not None:
         values = numbers
     else:
-        raise GraphError(f"{table.place(0, 'label')}: labels are {values.type} (first value {values[0].as_py()!r}); "
-                         "expected integers or text. Cast the column first.")  # fmt: skip
+        hint = f"Cast the column, or {FOR_NUMBERS}" if is_number_column(values) else "Cast the column first."
+        raise GraphError(
+            f"{table.place(0, 'label')}: labels are {values.type} (first value {values[0].as_py()!r}); expected integers or "
+            f"text. {hint}"
+        )
     if pa.types.is_integer(values.type):
         values = _class_numbers(table, values)
     names = pc.unique(values).drop_null()
@@ -53,7 +65,7 @@ def _text_labels(table: Table, values: Any) -> Any:
         return values
     facts = IdFacts("label", "label", text=True, from_text=True, rows=len(values))
     facts.look_for_numbers(values, lambda row: table.place(row, "label"))
-    refuse_decimals([facts])
+    refuse_decimals([facts], f"Write whole numbers without a decimal point, or text; or {FOR_NUMBERS}")
     return values.cast(pa.int64()) if facts.whole else values
 
 
@@ -81,7 +93,7 @@ def _class_numbers(table: Table, values: Any) -> Any:
     if pc.any(negative, min_count=0).as_py():
         row = pc.index(negative, True).as_py()
         raise GraphError(f"{table.place(row, 'label')}: label is {values[row].as_py()}; expected 0 and up, "
-                         "or -1 (or nothing) for a node without a label.")  # fmt: skip
+                         f"or -1 (or nothing) for a node without a label. Or {FOR_NUMBERS}")  # fmt: skip
     return pc.if_else(pc.equal(values, UNLABELLED), pa.scalar(None, pa.int64()), values)
 
 

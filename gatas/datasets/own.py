@@ -105,7 +105,8 @@ def read_dataset(
         label: For classes of nodes: the column of classes or of lists of them, or several columns of 0 and 1. For regression:
             the column of numbers, or several.
         split: Column of train, valid and test; of the node table, for links of the edge table. `split` if left out.
-        ratios: Shares of train, valid and test, drawn by the seed where no column says.
+        ratios: Shares of train, valid and test, drawn by the seed where no column says; others than the usual ones count before
+            a column that is merely called `split`.
         split_by: For classes of nodes: whether ratios share out nodes or whole graphs.
         link_types: For links: the edge types asked for; all if left out.
         pairs: For links: files of pairs to ask for, by split, instead of held-out edges.

@@ -143,13 +143,12 @@ def _fits(values: Any) -> bool:
     return True
 
 
-def refuse_decimals(columns: Sequence[IdFacts]) -> None:
+def refuse_decimals(columns: Sequence[IdFacts], hint: str = "Write whole numbers without a decimal point, or text.") -> None:
     """Refuse text files' columns of numbers that are not all whole: 1 and 1.0 would be two."""
     text = [column for column in columns if column.from_text and column.rows]
     wrong = [column.decimal for column in text if column.decimal]
     if wrong and all(column.numeric for column in text):
-        raise GraphError(f"{wrong[0]} is not a whole number, while all values are numbers. "
-                         "Write whole numbers without a decimal point, or text.")  # fmt: skip
+        raise GraphError(f"{wrong[0]} is not a whole number, while all values are numbers. {hint}")
 
 
 def are_integers(columns: Sequence[tuple[str, IdFacts]]) -> bool:

@@ -13,6 +13,7 @@ import yaml
 from scipy import sparse
 
 from gatas.datasets import NodeTableData, open_dataset
+from gatas.datasets.column_roles import is_copy
 from gatas.training import load_config
 
 pytestmark = pytest.mark.filterwarnings("ignore::gatas.errors.GatasWarning")  # of columns that are not used
@@ -200,11 +201,67 @@ def test_columns_of_splits_are_no_features_and_the_first_is_taken(gatas, tables)
     assert len(dataset.splits["train"]) == 20
 
 
+@pytest.mark.parametrize("name", ["split", "fold"])
+@pytest.mark.parametrize("shares", [(0.5, 0.25, 0.25), (0.8, 0.1, 0.1)])
+def test_ratios_that_are_given_count_before_a_column_of_splits(gatas, tables, name, shares):
+    columns = nodes_of(**{name: ["train", "test"] * 20})
+    ratios = dict(zip(("train", "valid", "test"), shares, strict=True))
+    roles, written = init_parquet(gatas, columns, "--set", f"data.ratios={ratios}")
+    assert written["split"] is None and written["ratios"] == ratios and roles[name].startswith("left out | another split")
+    splits = open_dataset(load_config("config.yaml").data).splits
+    assert [len(splits[split]) for split in ratios] == [round(40 * share) for share in shares]
+
+
+def test_ratios_of_links_count_before_a_column_of_splits(gatas, tables):
+    edges = {"from": [f"a{k % 40}" for k in range(80)], "to": [f"a{(7 * k + k // 40) % 40}" for k in range(80)]}
+    pq.write_table(pa.table(edges | {"split": ["train", "test"] * 40}), "edges.parquet")
+    shares = ("--set", "data.ratios={train: 0.5, valid: 0.25, test: 0.25}")
+    assert gatas("init", "edges.parquet", *shares, "--yes")[0] == 0
+    assert sorted(open_dataset(load_config("config.yaml").data).splits) == ["test", "train", "valid"]
+    usual = ("--set", "data.ratios={train: 0.8, valid: 0.1, test: 0.1}")
+    code, _, err = gatas("init", "edges.parquet", *usual, "--yes", "--force")
+    assert code == 1 and "before which the edge table's column 'split' counts" in err
+
+
 def test_splits_of_links_are_looked_for_in_the_edge_table(gatas, tables):
     columns = nodes_of(split=["train", "test"] * 20)
     roles, written = init_parquet(gatas, columns, "--set", "data.task=link prediction")
     assert written["split"] is None and roles["split"].startswith("left out | a split of nodes")
     assert roles["class"].startswith("left out | a label by its name")
+
+
+def test_a_split_without_validation_is_said_with_what_follows_from_it(gatas, tables):
+    for names, said in ((["train", "test"], 1), (["train", "dev"], 0)):
+        pq.write_table(pa.table(nodes_of(split=names * 20)), "nodes.parquet")
+        code, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes", "--force")
+        out = " ".join(out.split())
+        assert code == 0 and out.count("'split' has no validation split: settings cannot be chosen by the data") == said
+        assert out.count("and the last epoch is kept") == out.count("--set 'data.ratios=") == said
+    edges = {
+        "from": [f"a{k}" for k in range(40)],
+        "to": [f"a{(k + 3) % 40}" for k in range(40)],
+        "fold": ["train", "test"] * 20,
+    }
+    pq.write_table(pa.table(edges), "edges.parquet")
+    assert "'fold' has no validation split" in gatas("init", "edges.parquet", "--yes", "--force")[1]
+
+
+@pytest.mark.parametrize(
+    "names", ["is_train is_val is_test", "in_train in_eval in_test", "isTrain isDev isTest", "train val holdout"]
+)
+def test_masks_of_splits_are_no_features_whatever_they_are_called(gatas, tables, names):
+    masks = {name: [k % 3 == place for k in range(40)] for place, name in enumerate(names.split())}
+    _, written = init_parquet(gatas, nodes_of(**masks, training_days=[k % 7 == 0 for k in range(40)]))
+    assert written["features"] == ["training_days"]
+
+
+@pytest.mark.parametrize("names", ["training dev test", "Training eval holdout", "train validation testing"])
+def test_splits_are_known_by_other_words(gatas, tables, names):
+    first, second, third = names.split()
+    roles, written = init_parquet(gatas, nodes_of(part=[first, first, second, third] * 10))
+    assert written["split"] == "part" and roles["part"] == f"split | {first} 20, {second} 10, {third} 10"
+    splits = open_dataset(load_config("config.yaml").data).splits
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 20, "valid": 10, "test": 10}
 
 
 def test_skewed_numbers_and_many_categories_get_an_encoding_that_is_written(gatas, tables):
@@ -239,7 +296,9 @@ def test_what_cannot_be_a_feature_is_left_out_with_the_reason(gatas, tables):
     assert roles["tags"] == "left out | lists of string; expected numbers"
     assert roles["ragged"] == "left out | lists of 1 to 3 numbers; expected one length"
     assert roles["mixed"] == "left out | numbers, but 1 value is not, such as 'n/a'"
-    assert roles["day"].startswith("left out | timestamp")
+    assert roles["day"] == "left out | timestamp[ms]; to use it, make a number of it, such as days"
+    code, _, err = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes", "--force", "--set", "data.features=[day]")
+    assert code == 1 and "Leave it out of data.features, or convert it to numbers, such as days." in " ".join(err.split())
 
 
 def test_labels_may_be_whole_numbers_with_gaps_and_many(gatas, tables):
@@ -294,7 +353,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(gatas, tables):
         (["edges.csv", "--nodes", "edges.txt"], "edges.txt has an ending that is not known"),
         (["edges.csv", "--set", "data.lable=x"], "there is no setting 'data.lable'. Did you mean 'label'"),
         (["edges.csv", "--set", "data.task=links"], "data.task is 'links'; input should be"),
-        (["edges.csv", "--set", "data.source=form"], "was written, but cannot be trained yet: .*has no column 'form'"),
+        (["edges.csv", "--set", "data.source=form"], "config.yaml was not written: .*has no column 'form'"),
         (["one.csv"], "one.csv has 1 columns; expected a source and a target"),
     ],
 )
@@ -304,6 +363,19 @@ def test_errors_are_one_line_and_exit_code_1(gatas, tables, arguments, message):
     line = err.strip().splitlines()[-1]
     assert code == 1 and line.startswith("error: ")
     assert re.search(message, line)
+
+
+def test_a_command_with_a_mistake_writes_nothing_so_that_the_corrected_one_needs_no_force(gatas, tables):
+    arguments = ("init", "edges.csv", "--nodes", "nodes.csv", "--yes", "--set")
+    code, _, err = gatas(*arguments, "data.label=topik")
+    assert code == 1 and "config.yaml was not written: " in err and not (tables / "config.yaml").exists()
+    assert gatas(*arguments, "data.label=topic")[0] == 0
+
+
+def test_where_all_was_guessed_the_config_is_written_to_be_mended(gatas, tables):
+    (tables / "nodes.csv").write_text("name,topic,split\n" + "".join(f"a{k},u,train\n" for k in range(40)))
+    code, _, err = gatas("init", "edges.csv", "--nodes", "nodes.csv", "--yes")
+    assert code == 1 and "config.yaml was written, but cannot be trained yet: " in err and (tables / "config.yaml").exists()
 
 
 def write_links(folder, suffix=".csv", types=3, column="relation"):
@@ -377,6 +449,14 @@ def test_reverses_of_held_out_links_stay_where_some_links_but_not_all_go_both_wa
     assert not data(tables / "said.yaml")["keep_reverse"]
 
 
+def test_a_share_of_links_both_ways_that_is_nearly_none_is_not_called_0(gatas, tables):
+    there = [(f"e{k % 400}", f"e{(k % 400 + 1 + k // 400) % 400}") for k in range(1200)]
+    rows = there + [(b, a) for a, b in there[:2]]
+    (tables / "follows.csv").write_text("from,to\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    code, out, _ = gatas("init", "follows.csv", "--yes", "--out", "follows.yaml")
+    assert code == 0 and "Links go both ways: <1% of them" in out
+
+
 def test_files_of_links_are_held_out_beside_a_node_table_without_labels_too(gatas, tables):
     write_links(tables / "kg")
     (tables / "kg/nodes.csv").write_text("id,size,topic\n" + "".join(f"e{k},{k * k},{'ab'[k % 2]}\n" for k in range(50)))
@@ -386,3 +466,70 @@ def test_files_of_links_are_held_out_beside_a_node_table_without_labels_too(gata
     (tables / "kg/nodes.csv").write_text("id,size\n" + "".join(f"e{k},{k * k}\n" for k in range(50)))
     code, _, _ = gatas(*arguments, "--out", "kg.yaml")
     assert code == 0 and data(tables / "kg.yaml")["pairs"] == {"train": None, "valid": "kg/valid.csv", "test": "kg/test.csv"}
+
+
+def test_a_label_of_fractions_is_a_number_to_predict(gatas, tables):
+    rows = "".join(f"a{k},{k / 7 if k % 5 else ''},{k % 9}\n" for k in range(40))
+    (tables / "nodes.csv").write_text("person,label,age\n" + rows)
+    for told in ((), ("--set", "data.label=label")):
+        code, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.csv", "--yes", "--force", *told)
+        written = data(tables / "config.yaml")
+        assert code == 0 and written["task"] == "node regression" and written["label"] == ["label"]
+        assert written["features"] == ["age"] and "'label' holds numbers that are not all whole" in " ".join(out.split())
+        assert "No column is called" not in out
+
+
+def test_a_label_of_very_many_whole_numbers_is_no_feature_and_the_note_says_why(gatas, tables):
+    pq.write_table(pa.table({"person": [f"a{k}" for k in range(100)], "label": [k * k for k in range(100)]}), "nodes.parquet")
+    code, out, _ = gatas("init", "edges.csv", "--nodes", "nodes.parquet", "--yes")
+    written, said = data(tables / "config.yaml"), " ".join(out.split())
+    assert code == 0 and written["task"] == "link prediction" and written["features"] == []
+    assert "The column 'label' has 100 different values in 100 nodes, too many for classes; for numbers: --set" in said
+    assert listed(out)["label"].startswith("left out | a label by its name")
+
+
+def test_numbers_that_cannot_be_classes_are_refused_with_the_task_for_them(gatas, tables):
+    pq.write_table(pa.table({"person": [f"a{k}" for k in range(40)], "label": [k / 7 for k in range(40)]}), "nodes.parquet")
+    (tables / "nodes.csv").write_text("person,label\n" + "".join(f"a{k},{k / 7}\n" for k in range(40)))
+    told = ("--set", "data.label=label", "--set", "data.task=node classification")
+    for nodes in ("nodes.parquet", "nodes.csv"):
+        code, _, err = gatas("init", "edges.csv", "--nodes", nodes, "--yes", "--force", *told)
+        assert code == 1 and "set data.task: node regression, where numbers are to be predicted" in " ".join(err.split())
+
+
+def test_a_copy_of_the_label_is_no_feature(gatas, tables):
+    known = [k % 4 for k in range(36)] + [None] * 4
+    copies = {
+        "codes": [7.5 - k % 4 for k in range(40)],
+        "words": [f"w{k % 4}" if k % 4 else None for k in range(36)] + ["w1"] * 4,
+        "nearly": [k % 4 for k in range(35)] + [0] * 5,
+        "coarse": [k % 2 for k in range(40)],
+        "fine": [k % 8 for k in range(40)],
+    }
+    columns = {"person": [f"a{k}" for k in range(40)], "y": known, **copies}
+    roles, written = init_parquet(gatas, columns)
+    assert written["label"] == ["y"] and written["features"] == ["nearly", "coarse", "fine"]
+    assert roles["codes … words (2 columns)"] == "left out | one to one with the label, and so gives it away"
+    assert init_parquet(gatas, columns, "--set", "data.features=[codes]")[1]["features"] == ["codes"]
+
+
+def test_unlabelled_nodes_say_nothing_of_copies_of_the_label_nor_do_labels_that_never_repeat(gatas, tables):
+    known = [k % 4 for k in range(36)] + [-1] * 4
+    _, written = init_parquet(gatas, {"person": [f"a{k}" for k in range(40)], "y": known, "codes": [*known[:36], 0, 1, 2, 3]})
+    assert written["features"] == []
+    columns = {"person": [f"a{k}" for k in range(40)], "y": [k / 7 for k in range(40)], "size": [k * k for k in range(40)]}
+    assert init_parquet(gatas, columns)[1]["features"] == ["size"]
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float32(), pa.decimal128(20, 1), pa.bool_(), pa.string()])
+def test_copies_of_labels_are_known_whatever_their_type(kind):
+    label = pa.array([0, 1] * 10).cast(kind)
+    for values in (["x", None] * 10, [True, False] * 10, [1.5, 2.5] * 10):
+        assert is_copy(pa.array(values), label) and (None in values or is_copy(label, pa.array(values)))
+    for other in (pa.nulls(20), pa.array([[1], [2]] * 10), pa.array(range(20)), pa.array([1] * 20)):
+        assert not is_copy(other, label) and not is_copy(label, other)
+
+
+def test_a_split_of_nodes_whose_numbers_are_predicted_is_listed_as_one(gatas, tables):
+    columns = {"person": [f"a{k}" for k in range(40)], "y": [k / 7 for k in range(40)], "split": ["train", "test"] * 20}
+    assert init_parquet(gatas, columns)[0]["split"] == "split | train 20, test 20"

@@ -50,7 +50,7 @@ def refused(match, path, features=None):
     [
         ("id,label\na,0\nb,-2\nc,1\n", "nodes.csv, row 2, column 'label': label is -2"),
         ("id,label\na,0.5\nb,1\nc,1\n", "nodes.csv, row 1, column 'label': '0.5' is not a whole number"),
-        ("id,split\na,train\nb,holdout\nc,\n", "nodes.csv, row 2, column 'split': 'holdout' is not a split"),
+        ("id,split\na,train\nb,later\nc,\n", "nodes.csv, row 2, column 'split': 'later' is not a split"),
         ("id,f\na,1\nb,\nc,2\n", "nodes.csv, row 2, column 'f': the value is missing"),
         ("id,f\na,1\nb,inf\nc,2\n", "nodes.csv, row 2, column 'f': the feature is inf"),
         ("id,f,g\na,1,1\nb,1,1e300\nc,2,2\n", "nodes.csv, row 2, column 'g': the feature is 1e+300"),

@@ -348,3 +348,11 @@ def test_settings_that_do_not_go_together_are_refused(settings, message):
 
 def test_files_of_links_need_no_task():
     assert data_config({"edges": "edges.csv", "pairs": {"valid": "valid.csv", "test": "test.csv"}}).task == "link prediction"
+
+
+def test_nearly_as_many_classes_as_nodes_are_worth_a_warning(tmp_path):
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{k},{k + 1}\n" for k in range(39)))
+    (tmp_path / "nodes.csv").write_text("id,zip\n" + "".join(f"{k},{9000 + k % 30}\n" for k in range(40)))
+    with pytest.warns(GatasWarning) as found:
+        read_dataset(tmp_path / "edges.csv", tmp_path / "nodes.csv", label="zip", ratios={"train": 1, "valid": 0, "test": 0})
+    assert ["column 'zip': 30 classes in 40 labelled nodes; hardly any" in str(one.message) for one in found].count(True) == 1
