@@ -41,7 +41,8 @@ def main() -> None:
                 kept = dataset.with_splits({split: nodes for split, nodes in dataset.splits.items() if split != "test"})
                 rows.append(compared(name, kept, args))
                 print(rows[-1], flush=True)
-    columns = ["data", "nodes", "for all data, s", "from the data, s", "ratio", "epochs", "epochs", "valid, %", "valid, %"]
+    columns = ["data", "nodes", "fixed, s", "from the data, s", "ratio"]
+    columns += [f"{what}, {whose}" for what in ("epochs", "valid, %") for whose in ("fixed", "from the data")]
     report.table(columns, rows)
     report.write(args.to)
 
