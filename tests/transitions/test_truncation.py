@@ -8,7 +8,7 @@ from pytest import approx
 
 from gatas.errors import TransitionError
 from gatas.graph import Graph
-from gatas.transitions import OnDemand, Transitions, build, estimate_cost
+from gatas.transitions import OnDemand, Transitions, build, estimate_cost, kernels
 from gatas.transitions.build import Walks
 from gatas.transitions.table import opened_for
 from tests.transitions.conftest import typed_graphs
@@ -122,6 +122,22 @@ def test_a_hub_is_not_walked_through_and_that_is_said():
     assert estimate_cost(graph, 3, max_degree=10).num_walks < 0.1 * estimate_cost(graph, 3).num_walks
     table = Transitions.build(graph, 2, max_degree=10)
     assert table.setting.max_degree == 10 and table.setting != Transitions.build(graph, 2).setting
+
+
+def test_rows_with_caps_are_walked_once_where_there_is_room_for_the_most_they_may_have(monkeypatch):
+    graph, walked = random_graph(100, 800, 2, seed=0), []
+
+    def counting(*given):
+        walked.append("count")
+        return count(*given)
+
+    count = kernels.count_rows
+    monkeypatch.setattr(kernels, "count_rows", counting)
+    capped = one_table(Transitions.build(graph, 2, max_candidates=5))
+    assert not walked and np.diff(capped.indptr).max() == 5
+    monkeypatch.setattr(build, "fits", lambda num_bytes: False)
+    again = one_table(Transitions.build(graph, 2, max_candidates=5))
+    assert walked and all(np.array_equal(getattr(again, name), getattr(capped, name)) for name in ("indptr", "node", "path"))
 
 
 def test_candidates_and_walks_are_limited_together():
