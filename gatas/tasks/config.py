@@ -103,7 +103,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid"):
         return self
 
     num_steps: NumberOrAuto = Field(
-        3, description="C: the longest path considered; auto: 3 where a graph has few walks, else 2"
+        3, description="C: the longest path considered; auto: 3 where what walks of so many steps reach fits, else 2"
     )
     sample_size: int = Field(50, ge=1, description="S: neighbours drawn for each target")
     transition_kind: Literal["walk", "count"] = Field("walk", description="probabilities of walks, or shares of their number")

@@ -18,7 +18,7 @@ from gatas.transitions.cost import Caps, caps_by_step, entry_bytes, estimate_cos
 from gatas.transitions.paths import num_paths
 
 MOST_WALKS = {3: 1e9, 2: 3e8}
-"""For links: walks from all nodes together, by the number of their steps: some seconds for the table of a fold."""
+"""For links: walks from all nodes together, by the number of their steps, which are some seconds for the table of a fold."""
 MOST_LINK_ENTRIES = 1e8
 """For links: entries of a table of three steps, which is read in whole. Walks over the same path to the same node are one."""
 SAMPLE, SAMPLED_WALKS = 200, 1e8
@@ -26,7 +26,7 @@ SAMPLE, SAMPLED_WALKS = 200, 1e8
 PATHS_BY_LINK = 4
 """Typed paths of three steps for each link that their weights are learned from. UMLS has 27, and gets worse by a third step."""
 MANY_EDGE_TYPES, FEWEST_EDGES = 32, 64
-"""Of so many types of edges three steps say more than two, even if walks do not go on through nodes with more edges than so."""
+"""Of so many types of edges three steps say more than two, even if walks stop at nodes with more edges than that."""
 MOST_TYPED_PATHS = {3: 1e7, 2: 1e8}
 """For links: pairs of a type of link and a typed path, each of which has three weights in every step of the training."""
 LINK_TABLES, SHARE_OF_MEMORY = 3, 0.5
@@ -128,7 +128,7 @@ class WalkLimits:
         limit = None if max_degree == "auto" else max_degree
         if steps == 3:
             return "three fit" if self.fits(3, limit) else "three fit past hubs, and edges have many types"
-        if steps == 2 and not self._has_links(3, on_demand=False):
+        if steps == 2 and self.num_types and not self._has_links(3, on_demand=False):
             return f"typed paths of three are too many for {self.num_links:,} links to learn their weights from"
         if steps == 2 and not self.fits(3, limit):
             return "the walks of three are too many"

@@ -204,3 +204,12 @@ def test_typed_paths_of_three_steps_need_links_to_learn_from():
     few, many = (resolved(config, WalkLimits(graph, True, 30, num_links=count)) for count in (600, 60_000))
     assert (few.config.num_steps, many.config.num_steps) == (2, 3)
     assert few.reasons[0] == "num_steps: 2, since typed paths of three are too many for 600 links to learn their weights from"
+    without = config.model_copy(update={"link_score": ("vectors",)})
+    assert resolved(without, WalkLimits(graph, True, 0, num_links=600)).config.num_steps == 3
+
+
+def test_reasons_speak_of_typed_paths_only_where_links_are_scored_by_them(monkeypatch):
+    monkeypatch.setattr("gatas.tasks.walk_limits.MOST_WALKS", {3: 10, 2: 3e8})
+    config = ModelConfig(num_steps="auto", max_degree="auto", link_score=("vectors", "neighbourhood"))
+    reasons = resolved(config, WalkLimits(of_types(30), True, 0, num_links=600)).reasons
+    assert reasons[0] == "num_steps: 2, since the walks of three are too many"
