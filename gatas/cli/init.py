@@ -69,7 +69,7 @@ def init(
     data = {key.removeprefix("data."): given.pop(key) for key in list(given) if key.startswith("data.")}
     if held_out := {split: path.absolute() for split, path in (("valid", valid), ("test", test)) if path is not None}:
         data = {"task": "link prediction", "keep_reverse": True, "pairs": held_out, **data}
-    told = bool(data)  # what was answered is added to it
+    has_settings = bool(data)  # what was answered is added to it
     asking = not yes and sys.stdin.isatty()
     config = (asked if asking else shown)(edges, nodes, data).with_settings(given)
     try:
@@ -80,7 +80,7 @@ def init(
                 config = config.with_settings({"data.keep_reverse": True})
                 dataset = open_dataset(config.data)
     except GatasError as error:
-        if told:  # a setting may be at fault: the corrected command is to find no file
+        if has_settings:  # a setting may be at fault: the corrected command is to find no file
             raise ConfigError(f"{out} was not written: {error}") from None
         write(config, out)
         raise ConfigError(f"{out} was written, but cannot be trained yet: {error}") from None

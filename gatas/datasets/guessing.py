@@ -15,9 +15,10 @@ from gatas.datasets.column_values import present_values
 from gatas.datasets.config import Ratios, is_feature_file
 from gatas.datasets.encoded_columns import UNTYPED, NodeTypes
 from gatas.datasets.finding_ids import ColumnValues, found_ends, found_id
-from gatas.datasets.node_columns import SPLIT_NAMES, whole_or_none
+from gatas.datasets.node_columns import SPLIT_NAMES
+from gatas.datasets.target_columns import are_fractions, can_be_target, is_few
 from gatas.errors import ConfigError, GraphError
-from gatas.graph.column_types import is_list, is_number_column, is_text
+from gatas.graph.column_types import is_number_column, is_text
 from gatas.graph.counts import counted
 from gatas.graph.tables import read_columns
 
@@ -32,14 +33,10 @@ KNOWN_AS = {
     "label": ("label", "class", "topic", "category", "y", "target", "subject"),
     "split": ("split", "fold", "subset", "partition"),
 }
-FEW = 50
-"""Values with no more different ones are taken for a type or a graph."""
 MOST_TYPES = 10_000
 """A column with the name of a type of edges and no more different values is one, if these repeat."""
 HELD_OUT = {"valid": ("valid", "validation", "val", "dev"), "test": ("test",)}
 """Names of files beside `train`, of links that are held out."""
-MOST_CLASSES = 1000
-"""A column with the name of a label and no more different values is one."""
 MEANINGS = {
     "source": "source of edges",
     "target": "target of edges",
@@ -139,33 +136,19 @@ def _beside(edges: Path, names: Sequence[str]) -> Path | None:
 def _guess_meanings(columns: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
     """Find the columns that are no features: types, graphs and labels."""
     rest = {name: values for name, values in columns.items() if name != settings["id"]}
-    few = {name: values for name, values in rest.items() if _is_few(values)}
+    few = {name: values for name, values in rest.items() if is_few(values)}
     settings.setdefault("node_type", _named("node_type", {name: values for name, values in few.items() if is_text(values)}))
     settings.setdefault("graph", _named("graph", few))
     taken = (settings["node_type"], settings["graph"])
-    able = {name: values for name, values in rest.items() if name not in taken and _can_be_target(values, settings.get("task"))}
+    able = {name: values for name, values in rest.items() if name not in taken and can_be_target(values, settings.get("task"))}
     settings.setdefault("label", _named("label", able))
     return settings
-
-
-def _can_be_target(values: Any, task: str | None) -> bool:
-    """Whether values can be what a task predicts; without a task, classes or fractions."""
-    if task == "node regression":
-        return is_number_column(values)
-    return _can_be_label(values) or (task is None and _are_fractions(values))
 
 
 def _task_of(columns: ColumnValues, settings: Mapping[str, Any]) -> str:
     """Return what is predicted of nodes by their label: numbers where it holds fractions, else classes."""
     values = _only_label(columns, settings)
-    return "node classification" if values is None or not _are_fractions(values) else "node regression"
-
-
-def _are_fractions(values: Any) -> bool:
-    """Whether values are numbers that are not all whole."""
-    if pa.types.is_decimal(values.type):
-        values = values.cast(pa.float64())
-    return bool(pa.types.is_floating(values.type)) and whole_or_none(values) is None
+    return "node classification" if values is None or not are_fractions(values) else "node regression"
 
 
 def _guess_split(edges: ColumnValues, nodes: ColumnValues, settings: dict[str, Any]) -> dict[str, Any]:
@@ -364,33 +347,13 @@ def _named(what: str, columns: Iterable[str]) -> str | None:
     return next((lower[name] for name in KNOWN_AS[what] if name in lower), None)
 
 
-def _is_few(values: Any) -> bool:
-    """Whether values repeat, so that they can be types or graphs."""
-    if not (is_text(values) or pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
-        return False
-    return bool(pc.count_distinct(values).as_py() <= FEW)
-
-
 def _can_be_type(values: Any) -> bool:
     """Whether values can be types of edges: few, or many that repeat."""
-    if _is_few(values):
+    if is_few(values):
         return True
     if not (is_text(values) or pa.types.is_integer(values.type)):
         return False
     return bool(pc.count_distinct(values).as_py() <= min(MOST_TYPES, (len(values) - values.null_count) / 5))
-
-
-def _can_be_label(values: Any) -> bool:
-    """Whether values can be classes: few, or many that repeat; lists of classes; whole numbers written as decimals."""
-    if is_list(values.type):
-        return True
-    if pa.types.is_floating(values.type) and (whole := whole_or_none(values)) is not None:
-        values = whole
-    if _is_few(values):
-        return True
-    if not (is_text(values) or pa.types.is_integer(values.type)):
-        return False
-    return bool(pc.count_distinct(values).as_py() <= min(MOST_CLASSES, (len(values) - values.null_count) / 2))
 
 
 def _types_of(types: Any, rows: int) -> NodeTypes:

@@ -51,7 +51,7 @@ class WalkLimits:
     links: bool
     num_types: int = 0
     num_links: int | None = None
-    _sampled: dict[tuple[int, int | None], float] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _entries: dict[tuple[int, int | None], float] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def fits(self, num_steps: int, max_degree: int | None) -> bool:
         """Whether the rows of all nodes stay within bounds."""
@@ -66,7 +66,9 @@ class WalkLimits:
     def fits_memory(self, num_steps: int, max_degree: int | None, max_candidates: Caps = None) -> bool:
         """Whether tables of all rows have room in their share of the machine's memory."""
         if self.links:
-            entries = min(self.entries(num_steps, max_degree), count_walks(self.graph, num_steps, max_degree, max_candidates))
+            entries = self.entries(num_steps, max_degree)
+            if max_candidates is not None:
+                entries = min(entries, count_walks(self.graph, num_steps, max_degree, max_candidates))
             needed = LINK_TABLES * entries * entry_bytes(self.graph.num_relations, num_steps)
         else:
             needed = estimate_cost(self.graph, num_steps, None, max_candidates, max_degree).num_bytes
@@ -74,13 +76,13 @@ class WalkLimits:
 
     def entries(self, num_steps: int, max_degree: int | None) -> float:
         """Return how many entries rows have: at most as many as walks; of many walks, estimated by the rows of some nodes."""
-        walks = count_walks(self.graph, num_steps, max_degree)
-        if num_steps < 3 or walks <= MOST_LINK_ENTRIES:
-            return walks
         asked = num_steps, max_degree
-        if asked not in self._sampled:
-            self._sampled[asked] = min(walks, sampled_entries(self.graph, num_steps, max_degree))
-        return self._sampled[asked]
+        if asked not in self._entries:
+            walks = count_walks(self.graph, num_steps, max_degree)
+            if num_steps > 2 and walks > MOST_LINK_ENTRIES:
+                walks = min(walks, sampled_entries(self.graph, num_steps, max_degree))
+            self._entries[asked] = walks
+        return self._entries[asked]
 
     def fits_paths(self, num_steps: int, *, on_demand: bool = False) -> bool:
         """Whether typed paths are few enough to have weights for each type; rows made `on_demand` may have any of them."""
