@@ -18,7 +18,8 @@ from gatas.experiments.measuring import PeakMemory, free, seconds_to_answer, wak
 from gatas.experiments.paper import settings_of_config
 from gatas.experiments.ranked import with_ranking
 from gatas.experiments.recording import seed_run, session
-from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, kept, result_path, resumed, write_result
+from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, kept, result_path, resumed
+from gatas.experiments.shared_results import add, add_error, claimed
 from gatas.experiments.trials import FOLDER as TRIALS
 from gatas.experiments.trials import tuned
 from gatas.training.checkpoint import UnwritableError
@@ -53,6 +54,9 @@ def compare(
 
     With several `trials` every model is first tuned by as many, on validation data alone. `splits` name columns of node tables,
     also as `split*`: a file that has them is compared on each, and a table over all graphs follows with ranks.
+
+    Several processes may be at one folder, to fill a GPU: each trains seeds that no other is at, and its tables show what
+    there is when it is done.
     """
     if protocol is not None and protocol not in PROTOCOLS:
         raise ConfigError(f"there is no protocol {protocol!r}; expected {' or '.join(PROTOCOLS)}.")
@@ -109,47 +113,44 @@ def run_model(
     except UnwritableError:  # which no model is to blame for
         raise
     except Exception as error:  # a user's class may raise anything
-        return failed(result_path(folder, found), found, error)
+        return add_error(result_path(folder, found), found, error)
     path, found = resumed(folder, found.model_copy(update={"settings": kept({"data": data, **given.settings})}))
     missing = found.missing(seeds)
     check_limit(path, found, missing, limit)
     try:
-        for runs, taken in in_parts(given, missing, at_once, where, limit):
-            found = found.extended(runs, taken)
-            write_result(path, found)
+        for runs, taken in in_parts(given, missing, at_once, where, limit, path):
+            found = add(path, found, runs, taken)
     except UnwritableError:
         raise
     except Exception as error:  # whatever a model raises: out of memory, shapes, a loss that is no number
-        found = failed(path, found, error)
+        found = add_error(path, found, error)
         free(where)
     return found
 
 
-def failed(path: Path, found: ResultRecord, error: Exception) -> ResultRecord:
-    """A result with what ended it, which is written."""
-    found = found.model_copy(update={"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"})
-    write_result(path, found)
-    return found
-
-
 def in_parts(
-    given: Contender, seeds: Sequence[int], at_once: int, device: torch.device, limit: Limit
+    given: Contender, seeds: Sequence[int], at_once: int, device: torch.device, limit: Limit, path: Path
 ) -> Iterator[tuple[list[SeedRun], TrainingSession]]:
-    """Train some seeds in one program after another; half as many from where they do not fit into memory."""
+    """Train some seeds in one program after another; half as many from where they do not fit into memory.
+
+    Seeds that another process is at, for the result of that path, are left to it.
+    """
     size = at_once if seeds and given.vmaps else 1
     while seeds:
         size, result = min(size, len(seeds)), None
-        try:
-            result = trained(given, seeds[:size], device, limit)
-        except torch.OutOfMemoryError:
-            if size == 1:
-                raise
-        if result is None:  # only here is nothing held by the exception any more
-            size //= 2
-            free(device)
-            continue
-        yield result
-        seeds = seeds[size:]
+        with claimed(path, seeds[:size]) as own:
+            try:
+                result = trained(given, own, device, limit) if own else None
+            except torch.OutOfMemoryError:
+                if len(own) == 1:
+                    raise
+            else:
+                if result:
+                    yield result
+                seeds = seeds[size:]
+                continue
+        size //= 2  # only here is nothing held by the exception any more
+        free(device)
 
 
 def trained(

@@ -129,8 +129,12 @@ class ResultRecord(BaseModel, frozen=True, strict=True, extra="forbid"):
         return [run.metric(metric) for run in self.runs]
 
     def extended(self, runs: list[SeedRun], session: TrainingSession, curves: dict[str, Curve] | None = None) -> "ResultRecord":
-        """With further seeds."""
-        more = {"runs": [*self.runs, *runs], "sessions": [*self.sessions, session], "curves": {**self.curves, **(curves or {})}}
+        """With further seeds, in their order."""
+        more = {
+            "runs": sorted([*self.runs, *runs], key=lambda run: run.seed),
+            "sessions": [*self.sessions, session],
+            "curves": {**self.curves, **(curves or {})},
+        }
         return self.model_copy(update={**more, "error": ""})
 
 

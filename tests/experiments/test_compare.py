@@ -21,6 +21,7 @@ from gatas.experiments.measuring import PeakMemory
 from gatas.experiments.paired import difference
 from gatas.experiments.report import report
 from gatas.experiments.results import file_name
+from gatas.experiments.shared_results import claimed
 from gatas.training.config import Config
 from gatas.training.limit import Limit
 from gatas.training.loop import fit_models
@@ -85,6 +86,27 @@ def test_models_are_run_once_and_go_on_where_they_stopped(quick, tmp_path):
 def test_seeds_are_trained_in_programs_of_as_many_as_asked(quick, tmp_path):
     compare(["camps"], ["gcn"], tmp_path, seeds=3, at_once=2, device="cpu")
     assert [one["seeds"] for one in read(tmp_path, "camps", "gcn")["sessions"]] == [[0, 1], [2]]
+
+
+def test_processes_share_the_seeds_of_a_model_and_each_adds_its_own(quick, tmp_path, monkeypatch):
+    path, others = tmp_path / "peers" / "camps-gcn.json", []
+    with claimed(path, [0]) as own:  # as another process would
+        assert own == [0]
+        compare(["camps"], ["gcn"], tmp_path, seeds=3, at_once=1, device="cpu")
+        assert [run["seed"] for run in read(tmp_path, "camps", "gcn")["runs"]] == [1, 2]
+
+    def write_meanwhile(given, seeds, *rest):
+        if not others:
+            others.append(seeds)
+            compare(["camps"], ["gcn"], tmp_path, seeds=4, at_once=1, device="cpu")
+        return trained(given, seeds, *rest)
+
+    monkeypatch.setattr("gatas.experiments.compare.trained", write_meanwhile)
+    compare(["camps"], ["gcn"], tmp_path, seeds=4, at_once=1, device="cpu")
+    found = read(tmp_path, "camps", "gcn")
+    assert [run["seed"] for run in found["runs"]] == [0, 1, 2, 3] and others == [[0]]
+    assert [one["seeds"] for one in found["sessions"]] == [[1], [2], [3], [0]]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]  # and no locks
 
 
 @pytest.mark.parametrize(("name", "data", "settings", "share"), [
