@@ -89,7 +89,8 @@ def test_seeds_are_trained_in_programs_of_as_many_as_asked(quick, tmp_path):
 
 
 def test_processes_share_the_seeds_of_a_model_and_each_adds_its_own(quick, tmp_path, monkeypatch):
-    path, others = tmp_path / "peers" / "camps-gcn.json", []
+    path = tmp_path / "peers" / "camps-gcn.json"
+    others: list[list[int]] = []
     with claimed(path, [0]) as own:  # as another process would
         assert own == [0]
         compare(["camps"], ["gcn"], tmp_path, seeds=3, at_once=1, device="cpu")

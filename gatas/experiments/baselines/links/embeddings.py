@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from gatas.datasets import Dataset
 from gatas.errors import MissingExtraError
 from gatas.experiments.baselines.links.edges import type_names
+from gatas.experiments.baselines.links.embedding_batches import training_loop
 from gatas.experiments.baselines.links.embedding_settings import EmbeddingSettings, embedding_settings
 from gatas.experiments.baselines.links.scores import measured
 from gatas.experiments.baselines.links.triples import triples_of
@@ -164,7 +165,7 @@ def learn(
     model: KnowledgeGraphEmbedding, settings: EmbeddingSettings, optimiser: Any, record: TrainingRecord, seed: int
 ) -> None:
     """Run PyKEEN's training loop until the record says that it is over."""
-    training, stoppers = import_module("pykeen.training"), import_module("pykeen.stoppers")
+    stoppers = import_module("pykeen.stoppers")
     given: dict[str, Any] = {
         "model": model.model,
         "triples_factory": model.triples,
@@ -173,9 +174,8 @@ def learn(
     }
     if settings.loop == "slcwa":
         sampled = {"num_negs_per_pos": settings.num_negatives, "corruption_scheme": settings.corrupts}
-        loop = training.SLCWATrainingLoop(**given, negative_sampler="basic", negative_sampler_kwargs=sampled)
-    else:
-        loop = training.LCWATrainingLoop(**given)
+        given |= {"negative_sampler": "basic", "negative_sampler_kwargs": sampled}
+    loop = training_loop(settings.loop, **given)
     rates = torch.optim.lr_scheduler.ReduceLROnPlateau(
         optimiser, "max", factor=settings.rate_factor, patience=settings.rate_patience
     ) if settings.rate_factor < 1 else None  # fmt: skip
@@ -206,7 +206,7 @@ def learn(
             stopper=Watch(),
             checkpoint_directory=folder,
             num_workers=0,
-            pin_memory=next(model.parameters()).is_cuda,
+            pin_memory=False,
         )
 
 

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils.data import DataLoader
 
 from gatas.datasets import Dataset, Pairs
 from gatas.errors import GatasError
 from gatas.experiments.baselines.links import embeddings, fit_link_peer
+from gatas.experiments.baselines.links.embedding_batches import training_loop
 from gatas.experiments.baselines.links.embedding_settings import COMPLEX_M, COMPLEX_S, embedding_settings
 from gatas.experiments.baselines.links.embeddings import EMBEDDINGS, KnowledgeGraphEmbedding, fit_embedding, loss_of
 from gatas.experiments.baselines.links.triples import triples_of
@@ -68,6 +70,25 @@ def test_without_pykeen_one_line_names_the_extra(monkeypatch):
     monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
     with pytest.raises(GatasError, match=r"^rotate is PyKEEN's, which is not installed: pip install 'gatas\[pykeen\]'$"):
         fit_link_peer("rotate", family(), 0, "cpu")
+
+
+@pytest.mark.filterwarnings("ignore:Training instances are always shuffled")
+@pytest.mark.parametrize("kind", ["lcwa", "slcwa"])
+def test_batches_on_the_device_hold_what_those_of_pykeen_do(kind):
+    model = KnowledgeGraphEmbedding("complex", family(), replace(COMPLEX_S, size=4), 0)
+    given = {"model": model.model, "triples_factory": model.triples, "optimizer": torch.optim.Adam(model.parameters())}
+    asked: dict[str, Any] = {"batch_size": 7, "drop_last": False, "num_workers": 0, "shuffle": True, "sampler": None}
+    own = training_loop(kind, **given)
+    theirs = super(type(own), own)._create_training_data_loader(model.triples, **asked)
+
+    def rows(loader):
+        batches = list(loader)
+        assert len(batches) == len(loader) and {len(batch[names[0]]) for batch in batches[:-1]} == {7}
+        return sorted(tuple(row) for batch in batches for row in torch.cat([batch[name] for name in names], dim=1).tolist())
+
+    names = ("pairs", "target") if kind == "lcwa" else ("positives",)
+    theirs = DataLoader(theirs.dataset, batch_size=7) if kind == "lcwa" else theirs
+    assert rows(own._create_training_data_loader(model.triples, **asked)) == rows(theirs)
 
 
 def test_one_versus_all_is_the_mean_over_triples():
