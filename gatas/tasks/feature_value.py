@@ -19,7 +19,7 @@ RIDGE = 0.1
 STRENGTH, ITERATIONS = 0.5, 10
 """How labels are spread: not far, which is where most of what they say is."""
 LITTLE = 0.25
-"""Features say little that do not get this share of what neighbours' labels get, above the most frequent class."""
+"""One of the two says little if it gains less than this share of what the other gains, above the most frequent class."""
 
 _measured: WeakKeyDictionary[Dataset, "Accuracies"] = WeakKeyDictionary()
 
@@ -34,8 +34,16 @@ class Accuracies(NamedTuple):
     @property
     def features_say_little(self) -> bool:
         """Whether neighbours' labels say something of classes, and features, beside that, next to nothing."""
-        gained = self.by_labels - self.most_frequent
-        return gained > 0.05 and self.by_features - self.most_frequent < LITTLE * gained
+        return self._says_little(self.by_features, beside=self.by_labels)
+
+    @property
+    def neighbours_say_little(self) -> bool:
+        """Whether features say something of classes, and neighbours' labels, beside that, next to nothing."""
+        return self._says_little(self.by_labels, beside=self.by_features)
+
+    def _says_little(self, accuracy: float, *, beside: float) -> bool:
+        gained = beside - self.most_frequent
+        return gained > 0.05 and accuracy - self.most_frequent < LITTLE * gained
 
 
 def measure_features(dataset: Dataset) -> Accuracies | None:
@@ -45,6 +53,15 @@ def measure_features(dataset: Dataset) -> Accuracies | None:
             return None
         _measured[dataset] = _accuracies(dataset)
     return _measured[dataset]
+
+
+def filled_share(dataset: Dataset) -> float:
+    """Return the share of features that are not 0, of nodes that have any."""
+    features = dataset.features
+    if features is None:
+        return 0.0
+    filled = np.diff(features.tocsr().indptr) if sparse.issparse(features) else np.count_nonzero(features, axis=1)
+    return float(filled.sum() / max(1, np.count_nonzero(filled) * features.shape[1]))
 
 
 def _accuracies(dataset: Dataset) -> Accuracies:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gatas.datasets import Dataset, NodeTargets, NumberTargets
 from gatas.nn.path_means import MOST_PATHS
-from gatas.tasks.feature_value import measure_features
+from gatas.tasks.feature_value import Accuracies, filled_share, measure_features
 from gatas.tasks.walk_limits import WalkLimits
 from gatas.transitions.paths import num_paths
 
@@ -21,12 +21,16 @@ FEW_LABELS = 0.2
 """Where a smaller share of nodes is labelled, more has to be done against learning them by heart."""
 MANY_FEATURES = 16
 """Some of so many features may be masked: others say much the same."""
+DENSE = 0.4
+"""Features of which a larger share is not 0, such as embeddings, say more each than words of a bag: fewer are masked."""
 PATH_MEAN_SIZE = 64
 EMBEDDED: dict[str, Any] = {
     "model__node_embedding_size": 64, "model__hide_own_embedding": True, "model__label_inputs": True,
     "model__label_dropout": 0.3,
 }  # fmt: skip
 """Where features do not tell nodes apart: neighbours are told apart by themselves, and by their labels."""
+BY_ITSELF: dict[str, Any] = {"model__skip_connection": True, "model__output_norm": True}
+"""A node keeps what it knows by itself, whatever its neighbours are like."""
 AGREE: dict[str, Any] = {"training__consistency": 1.5, "training__consistency_draws": 2, "training__consistency_nodes": 300}
 
 
@@ -85,18 +89,27 @@ def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> 
     of_nodes = isinstance(dataset.targets, NodeTargets | NumberTargets)
     if not of_nodes or dataset.mapped or not {"train", "valid"} <= set(dataset.splits):
         return Recommended()
-    share = labelled_share(dataset)
-    found = _by_labels(share < FEW_LABELS, f"{100 * share:.3g} % of the nodes are labelled")
-    if _has_one_class_each(dataset):
-        found = found.because("labels spread over the graph, as far as that helps", model__label_spreading=True)
+    share, types = labelled_share(dataset), len(dataset.graph.original_edge_types)
+    few, measured = share < FEW_LABELS, measure_features(dataset) if _has_one_class_each(dataset) else None
+    alone = few and types == 1 and measured is not None and measured.neighbours_say_little
+    found = _by_labels(few, f"{100 * share:.3g} % of the nodes are labelled")
+    if few:
+        reason = f"there are {types:,} types of edges" if types > 1 else "labels are few"
+        found = found.because(reason, training__l2=0.005 if types > 1 else 0.05)
     if not dataset.nodes.num_features:
         found = found.because("nodes have no features", training__monitor="metric")
-    if share >= FEW_LABELS and _has_one_class_each(dataset):
-        found = _by_features(found, dataset)
     if dataset.nodes.num_features >= MANY_FEATURES:
-        reason = f"there are {dataset.nodes.num_features:,} features"
-        found = found.because(reason, model__input_noise=0.8 if share < FEW_LABELS else 0.5)
-    return _by_types(found, dataset, share < FEW_LABELS, num_steps)
+        found = _masked(found, dataset, much=few and not alone)
+    if _has_one_class_each(dataset):
+        found = found.because("labels spread over the graph, as far as that helps", model__label_spreading=True)
+    if not few and measured is not None and measured.features_say_little:
+        found = found.because(_told(measured) if dataset.nodes.num_features else "nodes have no features", **EMBEDDED)
+    if alone and measured is not None:
+        found = found.because(_told(measured), **BY_ITSELF)
+    elif few and types == 1:
+        reason = "draws of a neighbourhood should agree where labels are few"
+        return found.because(reason, **AGREE) if _has_one_class_each(dataset) else found
+    return _by_paths(found, dataset, few, num_steps)
 
 
 def labelled_share(dataset: Dataset) -> float:
@@ -110,12 +123,11 @@ def labelled_share(dataset: Dataset) -> float:
 def _by_labels(few: bool, reason: str) -> Recommended:
     if few:
         training = {"monitor": "loss", "epochs": 600, "patience": 60, "batch_size": 1000}
-        model: dict[str, Any] = {"dropout": 0.3}
+        model: dict[str, Any] = {"model__dropout": 0.3}
     else:
         training = {"monitor": "metric", "epochs": 200, "patience": 20, "ema_decay": 0.99}
-        model = {"skip_connection": True, "output_norm": True}
-    named = {f"model__{key}": value for key, value in model.items()}
-    return Recommended().because(reason, **named, **{f"training__{key}": value for key, value in training.items()})
+        model = BY_ITSELF
+    return Recommended().because(reason, **model, **{f"training__{key}": value for key, value in training.items()})
 
 
 def _has_one_class_each(dataset: Dataset) -> bool:
@@ -132,27 +144,26 @@ def _several(dataset: Dataset) -> str:
     return "a node may have several labels" if multi_label else ""
 
 
-def _by_features(found: Recommended, dataset: Dataset) -> Recommended:
-    """Learn embeddings, and look at labels of neighbours, where features say little beside these."""
-    measured = measure_features(dataset)
-    if measured is None or not measured.features_say_little:
-        return found
-    reason = (
+def _masked(found: Recommended, dataset: Dataset, *, much: bool) -> Recommended:
+    """Mask half of the features in training; where `much` is to be masked more, unless features are dense."""
+    reason = f"there are {dataset.nodes.num_features:,} features"
+    if not much:
+        return found.because(reason, model__input_noise=0.5)
+    filled = filled_share(dataset)
+    reason += f", {100 * filled:.3g} % of them other than 0, and few labels"
+    return found.because(reason, model__input_noise=0.5 if filled > DENSE else 0.8)
+
+
+def _told(measured: Accuracies) -> str:
+    return (
         f"labels of neighbours alone give {100 * measured.by_labels:.0f} % of the classes, features alone "
         f"{100 * measured.by_features:.0f} %"
     )
-    return found.because(reason if dataset.nodes.num_features else "nodes have no features", **EMBEDDED)
 
 
-def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Literal["auto"]) -> Recommended:
-    """Give every typed path a layer of its own, where there are several types of edges, or many labels to learn them from."""
+def _by_paths(found: Recommended, dataset: Dataset, few: bool, asked: int | Literal["auto"]) -> Recommended:
+    """Give every typed path a layer of its own, where there are several types of edges, or enough to learn it from."""
     graph, types = dataset.graph, len(dataset.graph.original_edge_types)
-    reason = f"there are {types:,} types of edges" if types > 1 else "labels are few" if few else "labels are many"
-    if few:
-        found = found.because(reason, training__l2=0.05 if types == 1 else 0.005)
-    if few and types == 1:
-        reason = "draws of a neighbourhood should agree where labels are few"
-        return found.because(reason, **AGREE) if _has_one_class_each(dataset) else found
     several = _several(dataset)
     if several and types == 1:
         return found.because(f"{several}: there a layer for each typed path gave less", model__path_mean_size=0)
@@ -162,6 +173,7 @@ def _by_types(found: Recommended, dataset: Dataset, few: bool, asked: int | Lite
     if steps < (min(most, 2) if asked == "auto" else asked):
         return found
     limited = {} if steps == most else {"model__num_steps": steps}
+    reason = f"there are {types:,} types of edges" if types > 1 else "neighbours say little" if few else "labels are many"
     return found.because(reason, model__path_mean_size=PATH_MEAN_SIZE, **limited)
 
 

@@ -6,11 +6,11 @@ from scipy import sparse
 
 from gatas.datasets import Dataset
 from gatas.graph import Graph
-from gatas.tasks.feature_value import Accuracies, measure_features
+from gatas.tasks.feature_value import Accuracies, filled_share, measure_features
 from gatas.tasks.recommended import recommended
 
 
-def friends(say: float, *, agree: bool = True, features: int = 4, num_nodes: int = 300):
+def friends(say: float, *, agree: bool = True, features: int = 4, num_nodes: int = 300, train: int = 150):
     """Nodes of three classes whose friends are of the same class, or anyone; one feature says the class that clearly."""
     generator = np.random.default_rng(0)
     labels = np.arange(num_nodes) % 3
@@ -20,7 +20,7 @@ def friends(say: float, *, agree: bool = True, features: int = 4, num_nodes: int
     if features:
         values[:, : min(3, features)] += say * np.eye(3, dtype=np.float32)[labels][:, : min(3, features)]
     order = generator.permutation(num_nodes)
-    splits = {"train": order[:150], "valid": order[150:250], "test": order[250:]}
+    splits = {"train": order[:train], "valid": order[150:250], "test": order[250:]}
     given = values if features else None
     return Dataset.for_nodes(graph, labels, splits, class_names=("a", "b", "c"), features=given, name="friends")
 
@@ -69,6 +69,28 @@ def test_labels_of_test_nodes_are_not_looked_at():
 )
 def test_features_say_little_only_beside_labels_that_say_much(found, little):
     assert found.features_say_little is little
+
+
+def test_neighbours_say_little_only_beside_features_that_say_much():
+    assert Accuracies(0.25, 0.65, 0.26).neighbours_say_little and Accuracies(0.25, 0.61, 0.12).neighbours_say_little
+    assert not Accuracies(0.19, 0.56, 0.45).neighbours_say_little and not Accuracies(0.25, 0.26, 0.24).neighbours_say_little
+
+
+def test_few_labels_among_neighbours_that_disagree_let_a_node_keep_what_it_knows():
+    found = recommended(friends(say=6.0, agree=False, train=40, features=20))
+    chosen = {choice.setting: choice for choice in found.choices}
+    assert chosen["model.skip_connection"].value and chosen["model.output_norm"].value and chosen["model.path_mean_size"].value
+    assert "labels of neighbours alone give" in chosen["model.skip_connection"].reason
+    assert chosen["model.input_noise"].value == 0.5 and "training.consistency" not in chosen
+    assert "model.skip_connection" not in recommended(friends(say=6.0, train=40, features=20)).settings
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_the_share_of_filled_features_is_of_nodes_that_have_any(make):
+    values = np.zeros((4, 5), np.float32)
+    values[0, :2] = values[1, 3:] = 1  # two of five; nodes 2 and 3 have none
+    graph = Graph.from_edges([0, 1], [1, 2], num_nodes=4)
+    assert filled_share(Dataset.for_nodes(graph, [0, 1, 0, 1], {"train": [0, 1]}, features=make(values))) == 0.4
 
 
 @pytest.mark.parametrize(("features", "reason"), [(4, "labels of neighbours alone give"), (0, "nodes have no features")])

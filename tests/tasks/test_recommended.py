@@ -15,7 +15,7 @@ from gatas.training.config import Config
 from tests.tasks.toys import camps, heights, labelled_graphs, likes
 
 
-def ring(num_nodes=100, train=60, types=1, features=20, node_type=None):
+def ring(num_nodes=100, train=60, types=1, features=20, node_type=None, filled=1.0):
     """A ring whose edges are of one type or of several, with some of its nodes labelled."""
     generator = np.random.default_rng(0)
     nodes = np.arange(num_nodes)
@@ -24,6 +24,7 @@ def ring(num_nodes=100, train=60, types=1, features=20, node_type=None):
     splits = {"train": nodes[:train], "valid": nodes[-10:]}
     given: Any = {} if node_type is None else {"node_type": node_type, "node_type_names": ("page", "person")}
     values = generator.normal(size=(num_nodes, features)).astype(np.float32)
+    values[:, round(filled * features) :] = 0
     return Dataset.for_nodes(graph, nodes % 2, splits, features=values, name="ring", **given)
 
 
@@ -36,7 +37,14 @@ def test_many_labels_let_a_node_keep_its_own_inputs():
 def test_few_labels_are_not_to_be_learned_by_heart():
     found = recommended(ring(train=5)).settings
     assert "model.skip_connection" not in found and found["model.label_spreading"] and found["training.consistency"] > 0
-    assert (found["model.input_noise"], found["training.l2"]) == (0.8, 0.05) and "model.path_mean_size" not in found
+    assert found["training.l2"] == 0.05 and "model.path_mean_size" not in found
+
+
+@pytest.mark.parametrize(("filled", "train", "masked"), [(0.1, 5, 0.8), (1.0, 5, 0.5), (0.1, 60, 0.5), (1.0, 60, 0.5)])
+def test_most_features_are_masked_where_labels_are_few_and_features_mostly_0(filled, train, masked):
+    found = recommended(ring(train=train, filled=filled))
+    assert found.settings["model.input_noise"] == masked
+    assert any(f"{100 * filled:.0f} % of them other than 0" in line for line in found.reasons) == (train == 5)
 
 
 def test_of_two_choices_the_later_counts_and_is_the_one_that_is_told():
