@@ -108,6 +108,7 @@ def trained(dataset: Dataset, asked: str, args: argparse.Namespace) -> Runs[Trai
     config = checked(Config, {"data": NamedData(name=dataset.name)}).for_data(dataset)
     for seed in range(args.seeds):
         if asked in args.peers:
+            torch.manual_seed(seed)  # peers draw dropout by torch's own generator
             runs += contender(asked, dataset).fit([seed], device, limit)
         else:
             given = config.with_settings(parsed(asked))

@@ -25,6 +25,7 @@ from gatas.experiments.paper import settings_of_config
 from gatas.experiments.results import file_name, fingerprint
 from gatas.training.checkpoint import write_whole, writing
 from gatas.training.config import Config
+from gatas.training.jumps import jumps_unreported
 from gatas.training.limit import Limit
 from gatas.training.loop import chosen_device
 
@@ -103,7 +104,7 @@ def tried(
     started, where = perf_counter(), chosen_device(device)
     metric = METRICS[given.dataset.task]
     try:
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(), jumps_unreported():
             torch.manual_seed(SEED)
             (run,) = contender(name, given.dataset, config, settings).fit([SEED], str(where), limit)
     except Exception as error:  # out of memory, a loss that is no number, sizes that are refused: the others go on

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from statistics import median
 
 from gatas.errors import GatasWarning
@@ -27,6 +28,14 @@ def warn_of_jumps(history: Sequence[Entry], entry: Entry, seeds: Sequence[int]) 
                     GatasWarning,
                     stacklevel=3,
                 )
+
+
+@contextmanager
+def jumps_unreported() -> Iterator[None]:
+    """Keep quiet about jumps, as those of a trial: its settings are compared with others by what comes of them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the (training|validation) loss rose", GatasWarning)
+        yield
 
 
 def _jumps(losses: Sequence[float]) -> Iterator[tuple[float, float]]:

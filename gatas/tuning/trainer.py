@@ -14,6 +14,7 @@ from gatas.tasks import Model
 from gatas.tasks.settling import limits_of
 from gatas.tasks.walk_limits import resolved
 from gatas.training.config import Config
+from gatas.training.jumps import jumps_unreported
 from gatas.training.limit import Limit
 from gatas.training.loop import chosen_device, make_model
 from gatas.training.progress import Entry
@@ -87,7 +88,8 @@ class Trainer:
         try:
             models = [self.make_model(config) for config in configs]
             given: Any = {"device": self.device, "report": report, "limit": limit}
-            runs = fit_side_by_side(models, self.dataset, configs, self.seed, **given)
+            with jumps_unreported():
+                runs = fit_side_by_side(models, self.dataset, configs, self.seed, **given)
         except GatasError as error:
             if trials[0].number == 1:
                 raise  # the user's own settings

@@ -9,7 +9,7 @@ import pytest
 import gatas
 from gatas.errors import GatasWarning
 from gatas.training.config import Config
-from gatas.training.jumps import warn_of_jumps
+from gatas.training.jumps import jumps_unreported, warn_of_jumps
 from gatas.transitions import Transitions
 from tests.tasks.toys import SMALL, camps, classifier, likes
 
@@ -19,6 +19,15 @@ def test_a_jump_of_the_loss_is_reported():
         gatas.fit(
             classifier(camps(), seed=0), camps(), seed=0, device="cpu", epochs=30, learning_rate=5.0, max_norm=None, patience=30
         )
+
+
+def test_a_jump_of_a_trial_is_not():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with jumps_unreported():
+            warnings.warn("the training loss rose from 0.28 to 3.4 in epoch 2", GatasWarning, stacklevel=1)
+            warnings.warn("one class has no training node", GatasWarning, stacklevel=1)
+    assert [str(one.message) for one in caught] == ["one class has no training node"]
 
 
 def told_of(losses, name="loss"):
