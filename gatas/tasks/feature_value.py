@@ -19,7 +19,9 @@ RIDGE = 0.1
 STRENGTH, ITERATIONS = 0.5, 10
 """How labels are spread: not far, which is where most of what they say is."""
 LITTLE = 0.25
-"""One of the two says little if it gains less than this share of what the other gains, above the most frequent class."""
+"""Features say little that do not get this share of what neighbours' labels get, above the most frequent class."""
+FAR_LESS = 0.7
+"""Neighbours' labels say little that find fewer classes than this share of what features find."""
 
 _measured: WeakKeyDictionary[Dataset, "Accuracies"] = WeakKeyDictionary()
 
@@ -34,16 +36,16 @@ class Accuracies(NamedTuple):
     @property
     def features_say_little(self) -> bool:
         """Whether neighbours' labels say something of classes, and features, beside that, next to nothing."""
-        return self._says_little(self.by_features, beside=self.by_labels)
+        gained = self.by_labels - self.most_frequent
+        return gained > 0.05 and self.by_features - self.most_frequent < LITTLE * gained
 
     @property
     def neighbours_say_little(self) -> bool:
-        """Whether features say something of classes, and neighbours' labels, beside that, next to nothing."""
-        return self._says_little(self.by_labels, beside=self.by_features)
+        """Whether neighbours' labels say far less of classes than features do.
 
-    def _says_little(self, accuracy: float, *, beside: float) -> bool:
-        gained = beside - self.most_frequent
-        return gained > 0.05 and accuracy - self.most_frequent < LITTLE * gained
+        The most frequent class is no measure here: of few labels, often as many of each class, it is any of them.
+        """
+        return self.by_labels < FAR_LESS * self.by_features
 
 
 def measure_features(dataset: Dataset) -> Accuracies | None:
