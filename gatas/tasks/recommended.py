@@ -22,7 +22,7 @@ FEW_LABELS = 0.2
 MANY_FEATURES = 16
 """Some of so many features may be masked: others say much the same."""
 DENSE = 0.4
-"""Features of which a larger share is not 0, such as embeddings, say more each than words of a bag: fewer are masked."""
+"""Of features of which a larger share is not 0, such as embeddings, fewer are masked than of bags of words."""
 PATH_MEAN_SIZE = 64
 EMBEDDED: dict[str, Any] = {
     "model__node_embedding_size": 64, "model__hide_own_embedding": True, "model__label_inputs": True,
@@ -145,13 +145,12 @@ def _several(dataset: Dataset) -> str:
 
 
 def _masked(found: Recommended, dataset: Dataset, *, much: bool) -> Recommended:
-    """Mask half of the features in training; where `much` is to be masked more, unless features are dense."""
-    reason = f"there are {dataset.nodes.num_features:,} features"
-    if not much:
-        return found.because(reason, model__input_noise=0.5)
+    """Mask features in training: `much` of them or less, and fewer where they are dense."""
     filled = filled_share(dataset)
-    reason += f", {100 * filled:.3g} % of them other than 0, and few labels"
-    return found.because(reason, model__input_noise=0.5 if filled > DENSE else 0.8)
+    reason = f"there are {dataset.nodes.num_features:,} features, {100 * filled:.3g} % of them other than 0"
+    less, more = (0.2, 0.5) if filled > DENSE else (0.5, 0.8)
+    reason += ", and few labels" if much else ""
+    return found.because(reason, model__input_noise=more if much else less)
 
 
 def _told(measured: Accuracies) -> str:
