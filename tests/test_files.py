@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from gatas.errors import StoreError
 from gatas.files import (
     ChecksumWriter,
     FileLock,
+    alone_in,
     RunningChecksum,
     append_to_file,
     atomic_file,
@@ -366,6 +368,22 @@ def test_a_shared_lock_becomes_exclusive_when_the_others_are_gone(tmp_path):
             with pytest.raises(BlockingIOError):
                 lock.acquire()
         lock.acquire()
+
+
+def test_one_at_a_time_is_alone_in_a_folder(tmp_path):
+    entered: list[str] = []
+
+    def enter():
+        with alone_in(tmp_path):
+            entered.append("second")
+
+    with alone_in(tmp_path):
+        other = threading.Thread(target=enter)
+        other.start()
+        other.join(0.1)
+        entered.append("first")
+    other.join(10)
+    assert entered == ["first", "second"]
 
 
 def test_a_lock_ends_with_its_process(tmp_path):

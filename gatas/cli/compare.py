@@ -64,7 +64,7 @@ def say_what_is_kept(out: Path) -> None:
     from gatas.experiments.compare import FOLDER
     from gatas.experiments.trials import FOLDER as TRIALS
 
-    kept = [str(folder) for folder in (out / FOLDER, out / TRIALS) if folder.exists()]
+    kept = [str(folder) for folder in (out / FOLDER, out / TRIALS) if any(folder.glob("*.json"))]
     if kept:
         stderr.print(
             f"stopped; models and seeds that are done are kept in {' and '.join(kept)}: the same command goes on from there",

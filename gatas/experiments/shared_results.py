@@ -1,13 +1,11 @@
 """Several processes at one result: each trains seeds that no other is at, and adds them to those that are there by then."""
 
-import fcntl
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from gatas.experiments.results import ResultRecord, SeedRun, TrainingSession, read_result, write_result
-from gatas.files import FileLock
+from gatas.files import FileLock, alone_in
 from gatas.training.checkpoint import writing
 
 
@@ -34,18 +32,6 @@ def is_free(path: Path, held: ExitStack) -> bool:
         pass
     held.callback(path.unlink, missing_ok=True)
     return True
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Have other processes wait that would write a result into a folder."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a disk that knows no locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def add(path: Path, fresh: ResultRecord, runs: list[SeedRun], session: TrainingSession) -> ResultRecord:

@@ -34,6 +34,7 @@ from gatas.files.checksums import (
 )
 from gatas.files.disk import (
     FileLock,
+    alone_in,
     check_free_space,
     is_disk_full,
     reason,
@@ -43,6 +44,7 @@ __all__ = [
     "ChecksumWriter",
     "FileLock",
     "RunningChecksum",
+    "alone_in",
     "append_to_file",
     "atomic_file",
     "atomic_file_with_checksum",

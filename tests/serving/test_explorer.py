@@ -427,6 +427,7 @@ def test_the_colours_of_paths_stand_beside_the_picture(page, camp_client):
     show(page, camp_client, "#node=a4")
     key = page.get_by_role("list", name="Colours of paths")
     expect(key.get_by_role("listitem").first).to_have_text("itself")
+    expect(page.locator(".drawing svg")).to_be_visible()  # it is drawn once its width is known
     drawing, beside = page.locator(".drawing").bounding_box(), key.bounding_box()
     assert drawing["x"] + drawing["width"] <= beside["x"] + 1 and beside["y"] < drawing["y"] + drawing["height"] / 2
 
