@@ -17,8 +17,8 @@ from gatas.errors import StoreError
 from gatas.files import (
     ChecksumWriter,
     FileLock,
-    alone_in,
     RunningChecksum,
+    alone_in,
     append_to_file,
     atomic_file,
     atomic_file_with_checksum,

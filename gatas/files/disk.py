@@ -62,7 +62,7 @@ class FileLock:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in a folder in this way, and have others wait; on a disk that knows no locks nobody waits."""
+    """Wait until no other process is alone in a folder, and have others wait; on a disk that knows no locks nobody waits."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):
