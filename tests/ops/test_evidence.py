@@ -144,7 +144,8 @@ def on_device(given: Any) -> Any:
 
 def assert_near(ours, exact, bound=2e-5):
     assert ours.shape == exact.shape
-    assert float((ours.detach().cpu().double() - exact.detach().double()).norm()) < bound * (float(exact.norm()) + 1)
+    ours, exact = ours.detach().cpu().double(), exact.detach().double()
+    assert float((ours - exact).norm()) < bound * (float(exact.norm()) + 1)
 
 
 @quick
