@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import torch
 from numpy.typing import NDArray
 from peers import PEERS, fit_peer
 
@@ -73,6 +74,7 @@ def main() -> int:
     parser.add_argument(
         "--valid-only", action="store_true", help="train the peer and say its validation MRR; test is not looked at"
     )
+    parser.add_argument("--device", default="auto", help="of a run: cpu, cuda, or auto: a GPU where there is one")
     parser.add_argument("--links", type=int, help="rank so many links, drawn by a fixed seed (default: all)")
     parser.add_argument("--out", type=Path, help="JSON to write")
     given = parser.parse_args()
@@ -90,9 +92,10 @@ def main() -> int:
 
 def run(given: argparse.Namespace) -> dict[str, Any]:
     """Make the scorer that is asked for, and rank."""
-    training: dict[str, Any] = {}
+    training, device = dict[str, Any](), torch.device("cpu")
     if given.run is not None:
-        predictor = gatas.load(given.run, device="cpu")
+        predictor = gatas.load(given.run, device=given.device)
+        device = predictor.all_nodes.trained.device
         dataset, scorer = predictor.all_nodes.trained.dataset, ranking_scorer(predictor.all_nodes)
     else:
         dataset = open_dataset(load_config(given.folder / "genes.yaml").data)
@@ -103,7 +106,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     if given.valid_only:
         return {"training": training}
     ranking = LinkRanking.of_split(dataset, "test", given.links)
-    ranks = ranking.ranks(scorer)
+    ranks = ranking.ranks(scorer, device=device)
     chosen = subsets(dataset, ranking, given.folder / "test.parquet")
     return {"training": training, **{name: measured(ranks, own, dataset.names) for name, own in chosen.items() if own.any()}}
 
