@@ -17,13 +17,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
-from peers import PEERS, fit_peer
 
 import gatas
 from gatas.datasets import Dataset
 from gatas.datasets.loading import open_dataset
 from gatas.errors import GatasError
-from gatas.experiments.baselines.links.neighbours import Popularity
 from gatas.inference.ranking import ranking_scorer
 from gatas.tasks.ranking import LinkRanking, LinkScorer, Ranks, ranking_metrics
 from gatas.training import load_config
@@ -68,7 +66,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Rank new annotations.")
     parser.add_argument("folder", type=Path, help="with genes.yaml and test.parquet")
     parser.add_argument("--run", type=Path, help="folder of a run that `gatas train` wrote")
-    parser.add_argument("--peer", choices=("popularity", *PEERS), help="instead of a run; it is trained first")
+    parser.add_argument("--peer", choices=("popularity", "complex", "rotate"), help="instead of a run; it is trained first")
     parser.add_argument("--seconds", type=float, default=600, help="of a peer's training (default: 600)")
     parser.add_argument("--rate", type=float, help="the peer's learning rate, instead of its own")
     parser.add_argument(
@@ -98,6 +96,10 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         device = predictor.all_nodes.trained.device
         dataset, scorer = predictor.all_nodes.trained.dataset, ranking_scorer(predictor.all_nodes)
     else:
+        from peers import fit_peer  # which need extras that a run of ours does not
+
+        from gatas.experiments.baselines.links.neighbours import Popularity
+
         dataset = open_dataset(load_config(given.folder / "genes.yaml").data)
         if given.peer == "popularity":
             scorer: LinkScorer = Popularity(dataset)
