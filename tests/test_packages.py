@@ -216,13 +216,41 @@ def test_sections_are_trained_and_asked_for_of_new_packages(tables, monkeypatch)
     assert answers["package:editor-three"] in {"editors", "libs", "mail"}
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_the_commands_of_the_page_run_on_small_tables(tables, example, tmp_path_factory):
-    for packages in (tables / "indexes").glob("*/Packages"):  # with some more, so that there are links to hold out
+@pytest.fixture
+def more_tables(tables, example):
+    """Tables of some more packages, so that there are links to hold out."""
+    for packages in (tables / "indexes").glob("*/Packages"):
         packages.write_text(packages.read_text() + "".join(TOOL.format(number=number) for number in range(30)))
     assert example["build"].main() == 0
+    return tables
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_commands_of_the_page_run_on_small_tables(more_tables, tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkout")
     (folder / "showcase").mkdir()
-    (folder / "showcase/packages").symlink_to(tables)
+    (folder / "showcase/packages").symlink_to(more_tables)
     QuickReader(folder, ROOT).run_page(ROOT / "docs/showcase-packages.md")
+
+
+@pytest.mark.slow
+def test_the_showcase_runs_on_tables_that_were_built_elsewhere_and_notes_memory_on_a_gpu(more_tables, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(PACKAGES))
+    showcase, steps = (import_module(name) for name in ("showcase", "steps"))
+    monkeypatch.setattr(showcase, "SECTION_EPOCHS", 1)
+    monkeypatch.setattr(showcase, "EXPLAINED", "package:editor-one")
+    monkeypatch.setattr(showcase, "LINK", ("package:editor-two", "suggests", "package:mta"))
+    for name in ("showcase", "steps"):
+        monkeypatch.delitem(sys.modules, name)
+    program = tmp_path / "bin/nvidia-smi"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 700\necho '[N/A]'\necho 900\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(steps, "GPU_MEMORY", (str(program),))
+    monkeypatch.setattr("sys.argv", ["showcase.py", str(more_tables), "--built", "--results", str(tmp_path / "out/found.json")])
+    assert showcase.main() == 0
+    found = json.loads((tmp_path / "out/found.json").read_text())
+    assert "build" not in found["steps"] and found["hardware"] and found["versions"]["torch"] and found["commit"]
+    assert 0 <= found["sections"]["test_new_packages"] <= 1 and found["links"]["test"]["count"] == 2
+    assert all(step["peak_gpu_bytes"] == 900 << 20 and step["seconds"] > 0 for step in found["steps"].values())

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import torch
 from numpy.typing import NDArray
-from peers import PEERS, fit_peer
 
 import gatas
 from gatas.datasets import Dataset
 from gatas.datasets.loading import open_dataset
 from gatas.errors import GatasError
-from gatas.experiments.baselines.links.neighbours import Popularity
 from gatas.inference.ranking import ranking_scorer
 from gatas.tasks.ranking import LinkRanking, LinkScorer, Ranks, ranking_metrics
 from gatas.training import load_config
@@ -67,12 +66,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Rank new annotations.")
     parser.add_argument("folder", type=Path, help="with genes.yaml and test.parquet")
     parser.add_argument("--run", type=Path, help="folder of a run that `gatas train` wrote")
-    parser.add_argument("--peer", choices=("popularity", *PEERS), help="instead of a run; it is trained first")
+    parser.add_argument("--peer", choices=("popularity", "complex", "rotate"), help="instead of a run; it is trained first")
     parser.add_argument("--seconds", type=float, default=600, help="of a peer's training (default: 600)")
     parser.add_argument("--rate", type=float, help="the peer's learning rate, instead of its own")
     parser.add_argument(
         "--valid-only", action="store_true", help="train the peer and say its validation MRR; test is not looked at"
     )
+    parser.add_argument("--device", default="auto", help="of a run: cpu, cuda, or auto: a GPU where there is one")
     parser.add_argument("--links", type=int, help="rank so many links, drawn by a fixed seed (default: all)")
     parser.add_argument("--out", type=Path, help="JSON to write")
     given = parser.parse_args()
@@ -90,11 +90,16 @@ def main() -> int:
 
 def run(given: argparse.Namespace) -> dict[str, Any]:
     """Make the scorer that is asked for, and rank."""
-    training: dict[str, Any] = {}
+    training, device = dict[str, Any](), torch.device("cpu")
     if given.run is not None:
-        predictor = gatas.load(given.run, device="cpu")
+        predictor = gatas.load(given.run, device=given.device)
+        device = predictor.all_nodes.trained.device
         dataset, scorer = predictor.all_nodes.trained.dataset, ranking_scorer(predictor.all_nodes)
     else:
+        from peers import fit_peer  # which need extras that a run of ours does not
+
+        from gatas.experiments.baselines.links.neighbours import Popularity
+
         dataset = open_dataset(load_config(given.folder / "genes.yaml").data)
         if given.peer == "popularity":
             scorer: LinkScorer = Popularity(dataset)
@@ -103,7 +108,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     if given.valid_only:
         return {"training": training}
     ranking = LinkRanking.of_split(dataset, "test", given.links)
-    ranks = ranking.ranks(scorer)
+    ranks = ranking.ranks(scorer, device=device)
     chosen = subsets(dataset, ranking, given.folder / "test.parquet")
     return {"training": training, **{name: measured(ranks, own, dataset.names) for name, own in chosen.items() if own.any()}}
 

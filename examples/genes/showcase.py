@@ -3,11 +3,13 @@
     python examples/genes/showcase.py FOLDER --results results/showcases/genes.json
 
 Every step is a command that is printed before it runs, and can be run by hand. Seconds and peak memory of each are measured. A
-step whose result is there already is not run again.
+step whose result is there already is not run again. `--built` takes tables that were built before, also elsewhere; peaks of
+memory on a GPU are of all that is in use there.
 """
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import pyarrow.parquet as pq
 
 HERE = Path(__file__).absolute().parent
 sys.path.append(str(HERE.parent / "packages"))  # which has the steps of a showcase
-from steps import Steps, made_by  # noqa: E402
+from steps import Steps, add_options, made_by  # noqa: E402
 
 LINK_TYPES = "data.link_types=[biological process, molecular function, cellular component]"
 SETTINGS = {
@@ -71,8 +73,7 @@ def explain(steps: Steps, folder: Path, run: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the showcase of gene function.")
-    parser.add_argument("folder", type=Path, help="where tables, runs and pictures are written")
-    parser.add_argument("--results", type=Path, help="JSON to write what was measured to; by default FOLDER/results.json")
+    add_options(parser)
     parser.add_argument("--papers", type=int, default=0, help="keep papers that name 2 to so many genes; by default none")
     parser.add_argument("--epochs", type=int, default=5, help="of our training (default: 5)")
     parser.add_argument("--seconds", type=int, help="of the training of each peer (default: as many as ours took)")
@@ -80,13 +81,14 @@ def main() -> int:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     steps = Steps(given.folder)
-    steps.run("build", sys.executable, HERE / "build.py", given.folder, "--papers", str(given.papers))
+    if not given.built:
+        steps.run("build", sys.executable, HERE / "build.py", given.folder, "--papers", str(given.papers))
     run = train(steps, given.folder, given.epochs)
     seconds = given.seconds or max(1, round(steps.done["train"]["seconds"]))
     ranks = rank(steps, given.folder, run, seconds, [name for name in given.peers.split(",") if name])
     explain(steps, given.folder, run)
     content = {
-        "command": "python examples/genes/showcase.py", **made_by(),
+        **made_by(), "load_average_at_the_end": os.getloadavg()[2],
         "settings": {**SETTINGS, "training.epochs": given.epochs},
         "graph": json.loads((given.folder / "summary.json").read_text(encoding="utf-8")),
         "valid": json.loads((run / "metrics.json").read_text(encoding="utf-8"))["valid"]["ranking"], "ranks": ranks,

@@ -3,19 +3,19 @@
     python examples/packages/showcase.py FOLDER --results results/showcases/packages.json
 
 Every step is a command that is printed before it runs, and can be run by hand. Seconds and peak memory of each are measured. A
-step whose result is there already is not run again.
+step whose result is there already is not run again. `--built` takes tables that were built before, also elsewhere; peaks of
+memory on a GPU are of all that is in use there.
 """
 
 import argparse
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from steps import Steps, made_by
+from steps import Steps, add_options, made_by
 
 HERE = Path(__file__).parent
 SECTION_EPOCHS, LINK_EPOCHS = 6, 2
@@ -93,19 +93,19 @@ def peers(steps: Steps, folder: Path) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the showcase of Debian's packages.")
-    parser.add_argument("folder", type=Path, help="where tables, runs and pictures are written")
-    parser.add_argument("--results", type=Path, help="JSON to write what was measured to; by default FOLDER/results.json")
+    add_options(parser)
     parser.add_argument("--peers", action="store_true", help="train and measure peers too")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     steps = Steps(given.folder)
-    steps.run("build", sys.executable, HERE / "build.py", given.folder)
+    if not given.built:
+        steps.run("build", sys.executable, HERE / "build.py", given.folder)
     found = {"sections": sections(steps, given.folder), "links": links(steps, given.folder)}
     if given.peers:
         found["peers"] = peers(steps, given.folder)
     graph = json.loads((given.folder / "summary.json").read_text())
     content = {
-        "command": shlex.join(["python", *sys.argv]), **made_by(), "load_average_at_the_end": os.getloadavg()[2], "seed": 0,
+        **made_by(), "load_average_at_the_end": os.getloadavg()[2], "seed": 0,
         "graph": graph, **found, "steps": steps.costs(),
     }  # fmt: skip
     results = given.results or given.folder / "results.json"

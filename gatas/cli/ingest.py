@@ -53,15 +53,12 @@ def ingest(
 
 def of_config(named: list[Path], nodes: Path | None) -> tuple[list[Path], Path | None, dict[str, Any]]:
     """Return the files and settings of a config's data; paths in it are relative to it."""
-    import yaml
+    from gatas.datasets.settings import read_yaml
 
     path = named[0]
     if len(named) > 1 or nodes is not None:
         raise ConfigError(f"{path} names its edge and node tables itself; give no others beside it.")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} could not be read as YAML ({' '.join(str(error).split())}).") from None
+    content = read_yaml(path, "a config over files of one's own, as `gatas init` writes")
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, dict) or not isinstance(data.get("edges"), str):
         raise ConfigError(f"{path} has no data.edges; expected a config over files of one's own, as `gatas init` writes.")

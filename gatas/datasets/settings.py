@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 
 import yaml
@@ -32,6 +33,16 @@ def checked(model: type[SectionModel], given: Mapping[str, Any], where: str = ""
         return model(**given)
     except ValidationError as error:
         refuse_settings(error, [model], where)
+
+
+def read_yaml(path: Path, expected: str) -> Any:
+    """Return what a YAML file holds; `expected` says what it should be, and which command writes one."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file {path}; expected {expected}. Check the path.") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} could not be read as YAML ({' '.join(str(error).split())}).") from None
 
 
 def refuse_settings(error: ValidationError, models: Iterable[type[BaseModel]], where: str) -> NoReturn:

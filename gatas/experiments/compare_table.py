@@ -24,8 +24,8 @@ NUMBERS_NOTE = (
 CUT = "Cut: ended by a limit (`--epochs`, `--max-seconds`) where training would have gone on. The best epoch until then counts."
 
 LEFT = (
-    "Not in the table, as a limit of time or epochs ended seeds of them while they may have improved (all but those whose best "
-    "epoch is in the first half of theirs):"
+    "Not in the table, because a limit of time or epochs ended some seeds, which might have improved (unless the best "
+    "epoch was in the first half):"
 )
 
 

@@ -6,9 +6,10 @@ limits, and what commands print. Nor is what a passage reckons from numbers that
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
+from itertools import accumulate, groupby, pairwise, zip_longest
 
 TIMES = ("s", "ms", "µs", "ns", "seconds", "minutes", "hours")
 SIZES = ("KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB")
@@ -136,18 +137,33 @@ def numbers_in(passage: Passage) -> list[Figure]:
     """All numbers of a passage that are not in code, each with its unit or that of its column."""
     words = passage.text.replace("`", "")
     bare = re.sub(r"`[^`]*`", lambda code: re.sub(r"\S", "`", code[0]), LINK.sub("]", COMMENT.sub("", passage.text)))
-    bare = NOT_FIGURES.sub(" ", bare).replace("**", "")
+    bare = bare.replace("**", "")
     heads, found = _heads(bare), list[Figure]()
-    for line, text in enumerate(bare.split("\n"), passage.line):
-        if not text.lstrip().startswith("|"):
-            found += [replace(one, line=line, near=(words,)) for one in _of_cell(text, "")]
-            continue
-        cells = cells_of(text)
-        for place, (cell, head) in enumerate(zip_longest(cells, heads[: len(cells)], fillvalue="")):
-            unit = (HEAD_UNIT.findall(head) or [""])[-1] if PLAIN.fullmatch(cell.strip()) else ""
-            rest = " | ".join(other for other in cells if other is not cell)
-            for order, one in enumerate(_of_cell(cell, unit)):
-                found.append(replace(one, line=line, column=place, order=order, near=(*one.near, head, rest)))
+    numbered = enumerate(bare.split("\n"), passage.line)
+    for is_row, group in groupby(numbered, key=lambda one: one[1].lstrip().startswith("|")):
+        lines = list(group)
+        if is_row:
+            found += [one for line, text in lines for one in _of_row(line, text, heads)]
+        else:
+            found += [replace(one, near=(words,)) for one in _of_prose(lines)]
+    return found
+
+
+def _of_prose(lines: list[tuple[int, str]]) -> list[Figure]:
+    """The numbers of lines that follow on one another: a unit may be on the line below its number."""
+    text = " ".join(line.strip() for _, line in lines)
+    starts = [0, *accumulate(len(line.strip()) + 1 for _, line in lines)]
+    return [replace(one, line=lines[bisect_right(starts, start) - 1][0]) for start, one in _of_cell(text, "")]
+
+
+def _of_row(line: int, text: str, heads: list[str]) -> list[Figure]:
+    """The numbers of a table's row."""
+    found, cells = list[Figure](), cells_of(text)
+    for place, (cell, head) in enumerate(zip_longest(cells, heads[: len(cells)], fillvalue="")):
+        unit = (HEAD_UNIT.findall(head) or [""])[-1] if PLAIN.fullmatch(cell.strip()) else ""
+        rest = " | ".join(other for other in cells if other is not cell)
+        for order, (_, one) in enumerate(_of_cell(cell, unit)):
+            found.append(replace(one, line=line, column=place, order=order, near=(*one.near, head, rest)))
     return found
 
 
@@ -156,18 +172,27 @@ def cells_of(text: str) -> list[str]:
     return [cell.strip() for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
-def _of_cell(text: str, column: str) -> list[Figure]:
-    """Numbers with a deviation, then those with a unit of their own, then others, which have the column's."""
-    found = []
+def _of_cell(text: str, column: str) -> list[tuple[int, Figure]]:
+    """Numbers with a deviation, then those with a unit, then others, which have the column's; each with where it starts."""
+    text, found = NOT_FIGURES.sub(_blank, text), list[tuple[int, Figure]]()
     for pair in PAIR.finditer(text):
         mean, spread, unit = pair.groups()
-        found.append(replace(figure(mean, unit or column, spread=figure(spread)), near=(_before(text, pair.start()),)))
-    text = PAIR.sub(lambda pair: " " * len(pair[0]), text)
+        one = figure(mean, unit or column, spread=figure(spread))
+        found.append((pair.start(), replace(one, near=(_before(text, pair.start()),))))
+    text = PAIR.sub(_blank, text)
     for listed in LISTED.finditer(text):
         before = (_before(text, listed.start()),)
-        found += [replace(figure(number, listed[2]), near=before) for number in re.findall(NUMBER, listed[1])]
-    text = LISTED.sub(lambda listed: " " * len(listed[0]), text)
-    return found + [replace(figure(one[0], column), near=(_before(text, one.start()),)) for one in re.finditer(NUMBER, text)]
+        for number in re.finditer(NUMBER, listed[1]):
+            found.append((listed.start() + number.start(), replace(figure(number[0], listed[2]), near=before)))
+    text = LISTED.sub(_blank, text)
+    for number in re.finditer(NUMBER, text):
+        found.append((number.start(), replace(figure(number[0], column), near=(_before(text, number.start()),))))
+    return found
+
+
+def _blank(found: re.Match[str]) -> str:
+    """As many blanks as there are letters."""
+    return " " * len(found[0])
 
 
 def _before(text: str, start: int) -> str:

@@ -11,7 +11,7 @@ from gatas.experiments.results import spread
 
 Pair = TypeVar("Pair", bound=Hashable)
 
-BOLD = "Bold: the best, where its paired difference from the next is significant (95 %) and neither was cut."
+BOLD = "Bold: the best, where it is significantly ahead of the next (paired by seed, 95 %) and neither was cut."
 
 
 def interval(own: Mapping[Pair, float], other: Mapping[Pair, float]) -> tuple[float, float, float] | None:

@@ -34,7 +34,7 @@ PUBLISHED = PaperTable(
         ),
     ),
     (
-        "Accuracy in percent. GAT's means are over 100 runs. Of the others a deviation or the number of",
-        "runs is not at hand: there the standard error is that of our mean alone, so too small.",
+        "Accuracy in percent. GAT's means are over 100 runs. Of the others the deviation or the number of runs is",
+        "not known, so the standard error is that of our mean alone, which is too small.",
     ),
 )  # fmt: skip

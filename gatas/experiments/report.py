@@ -160,7 +160,9 @@ def published(found: Results) -> str:
         if cell.recipe in ours and any(run.interrupted for run in ours[cell.recipe].runs)
     ]
     cells = tuple(cell for cell in PUBLISHED.cells if cell.recipe not in cut)
-    said = [f"Left out, as a limit of time or epochs ended some seeds or all while they may have improved: {', '.join(cut)}."]
+    said = [
+        f"Left out, because a limit of time or epochs ended some or all seeds, which might have improved: {', '.join(cut)}."
+    ]
     notes = (*PUBLISHED.notes, *said[: len(cut)])
     return paper.rendered(replace(PUBLISHED, cells=cells, notes=notes), ours, "published")
 

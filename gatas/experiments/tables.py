@@ -81,16 +81,24 @@ def _gatne(data: str, column: str) -> tuple[Cell, ...]:
     return tuple(Cell(row, column, data, f"test.gatne.{name}") for row, name in names.items())
 
 
-RUNS = "The paper's means are over 100 runs, of PPI over 10."
-ASSUMED = "The paper does not say over how many runs its ablations are; 100 are assumed, of PPI 10, as for its Table 1."
-READINGS = "The first row w/o trans is what the paper says; in the others neighbours are drawn otherwise. Neither attends to P."
-OTHERWISE = "Stopped otherwise: on the macro ROC-AUC, with types of negatives drawn alike, as the authors' code does."
-FIVE = "Recipes with five of the departures of the authors' code: not that code."
-ALONE = "The paper gives no deviation and no number of runs here: the standard error is that of our mean alone, so too small."
-QUOTED = "GAT's means are over 100 runs. The paper has SGAT's best run alone: there the standard error is that of our mean."
-ONE_GRAPH = "On PPI features are standardised and a batch is of one graph, which neither the paper nor its code does."
-REBUILT = "PPI has rebuilt labels (about 1 % of them may differ from those released): set it beside the paper's with care."
-LITE = "YouTube-lite is a stand-in about seven times sparser than YouTube, whose training file is missing: not comparable."
+RUNS = "The paper's means are over 100 runs; on PPI over 10."
+ASSUMED = "The paper does not say how many runs its ablations had; 100 are assumed, and 10 for PPI, as in its Table 1."
+READINGS = (
+    "The first “w/o trans” row follows the paper's text; the others draw neighbours in other ways. None of them attends to P."
+)
+OTHERWISE = (
+    "“Stopped otherwise”: by the macro ROC-AUC, with negatives of all types drawn equally often, as the authors' code does."
+)
+FIVE = "These recipes depart from the paper in five of the ways in which the authors' code does; they are not that code."
+ALONE = "The paper gives neither deviation nor number of runs here: the standard error is of our mean alone, so too small."
+QUOTED = (
+    "GAT's means are over 100 runs. For SGAT the paper has only its best run, so the standard error is that of our mean alone."
+)
+ONE_GRAPH = "On PPI we standardise features, and each batch is of one graph; neither the paper nor its code does so."
+REBUILT = (
+    "The labels of PPI were rebuilt, and about 1 % of them may differ from the released ones, so the comparison is not exact."
+)
+LITE = "YouTube-lite stands in for YouTube, whose training file is missing; it is about seven times sparser: not comparable."
 
 TABLES = {
     table.name: table

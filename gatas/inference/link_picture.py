@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from gatas.inference.link_explanation import LinkContribution, LinkExplanation
 from gatas.inference.measured_text import text_height, widest_line, wrapped
 from gatas.inference.picture import COLOURS, OTHERS, SELF, named_file, readable, save_pictures
-from gatas.inference.walk_picture import WHOLE, WalkRow, draw_walks, rows_height, walk_rows, wanted_room
+from gatas.inference.walk_picture import WalkRow, draw_walks, rows_height, walk_rows, wanted_room
 
 MOST_BARS = 16
 """Contributions that are shown."""
@@ -30,7 +30,7 @@ MARGIN, AXIS, CAPTION = 0.2, 0.55, 0.4
 def link_heading(explanation: LinkExplanation) -> str:
     """Return `ana – likes → bo: 88.0 %, a known link`."""
     known = ", a known link" if explanation.known else ""
-    ends = readable(explanation.source, WHOLE), readable(explanation.target, WHOLE)
+    ends = readable(explanation.source), readable(explanation.target)
     return f"{ends[0]} – {explanation.edge_type} → {ends[1]}: {100 * explanation.answer.probability:.1f} %{known}"
 
 
@@ -137,7 +137,7 @@ def _bars(explanation: LinkExplanation) -> list[_Bar]:
 
 def _label(one: LinkContribution) -> str:
     """Return a contribution's name with what the probability would be without it."""
-    name = wrapped(readable(one.name, WHOLE), LABEL_ROOM, LABEL, max_lines=LABEL_LINES)
+    name = wrapped(readable(one.name), LABEL_ROOM, LABEL, max_lines=LABEL_LINES)
     return f"{name}\n{100 * one.probability_without:.1f} % without"
 
 

@@ -15,6 +15,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 
 from gatas.errors import GatasError
 from gatas.inference.explanation import Explanation, NumberAnswer
+from gatas.inference.measured_text import text_height, widest_line, wrapped
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#882255", "#999933", "#7a4b2a")
 SELF, OTHERS = "#333333", "#9a9a9a"
@@ -24,10 +25,16 @@ GAP = np.pi / 3
 """Left free below the target, for the names of the rings."""
 MOST = 40
 """Rows that a picture has room for."""
-LONGEST = 22
-"""Letters of an id; longer ones are cut."""
-WIDTH, LETTER = 8.4, 0.08
-"""Inches of one end's picture, and of a letter of an id."""
+WHOLE = 200
+"""Letters of a name that are looked at; no picture has room for more."""
+TITLE, CAPTION, LABEL, MIDDLE = 15.0, 10.0, 8.5, (6.5, 11.0)
+"""Points of the heading, of what is said of each end, of a neighbour's id, and of the target's, at least and at most."""
+WIDTH, LABEL_ROOM, MIDDLE_ROOM, MARGIN = 8.4, (1.9, 2.4), 1.2, 0.2
+"""Inches of one end's picture, of lines of a neighbour's id (three or more; two or one), of the target's, of a margin."""
+BEYOND = 0.11
+"""How far from its neighbour a label begins, where 1 is from ring to ring."""
+LABEL_LINES, MIDDLE_LINES, TITLE_LINES = 4, 6, 3
+"""Lines that an id or a heading may have; what is longer is cut."""
 LEGEND = 0.24
 """Inches of a line of the legend."""
 
@@ -52,14 +59,19 @@ def draw_explanation(explanation: Explanation, top: int = 24) -> Figure:
     ends, top = explanation.ends, min(top, MOST)
     colours = _colours(ends, top)
     handles, columns = _handles(explanation, colours), 2 * len(ends)
-    boxes = [_bounds(end, _placed(end, top, colours)) for end in ends]
-    height = max(WIDTH * (box.top - box.bottom) / (box.right - box.left) for box in boxes)
-    figure = Figure(figsize=(WIDTH * len(ends), 1.2 + height + LEGEND * -(-len(handles) // columns)), layout="constrained")
+    labelled = [_labelled(end, _placed(end, top, colours)) for end in ends]
+    title = wrapped(heading(explanation), WIDTH * len(ends) - 2 * MARGIN, TITLE, max_lines=TITLE_LINES)
+    captions = [_caption(end, top) for end in ends]
+    head = 0.65 + text_height(title, TITLE) + max(text_height(caption, CAPTION) for caption in captions)
+    height = max(WIDTH * (box.top - box.bottom) / (box.right - box.left) for _, box in labelled)
+    figure = Figure(figsize=(WIDTH * len(ends), head + height + LEGEND * -(-len(handles) // columns)), layout="constrained")
     widest = max(float(end.attention.max(initial=0.0)) for end in ends) or 1.0
-    for axes, end, box in zip(np.atleast_1d(figure.subplots(1, len(ends))), ends, boxes, strict=True):
+    every = zip(np.atleast_1d(figure.subplots(1, len(ends))), ends, labelled, captions, strict=True)
+    for axes, end, (labels, box), caption in every:
         axes.set(xlim=(box.left, box.right), ylim=(box.bottom, box.top))
-        _draw_end(axes, end, colours, top, widest, {other.target for other in ends})
-    figure.suptitle(heading(explanation), fontsize=15, parse_math=False)
+        axes.set_title(caption, fontsize=CAPTION, color="#444444", parse_math=False)
+        _draw_end(axes, end, colours, labels, widest, {other.target for other in ends})
+    figure.suptitle(title, fontsize=TITLE, parse_math=False)
     legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -104,10 +116,10 @@ def heading(explanation: Explanation) -> str:
     return f"{names[0]} – {answer.name} → {names[1]}: {chance}" if len(ends) > 1 else f"{names[0]}: “{answer.name}”, {chance}"
 
 
-def readable(name: int | str, longest: int = LONGEST) -> str:
+def readable(name: int | str) -> str:
     """Return an id on one line, not too long."""
     text = " ".join("".join(letter if letter.isprintable() else " " for letter in str(name)).split())
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return text if len(text) <= WHOLE else f"{text[: WHOLE - 1]}…"
 
 
 def _shown(explanation: Explanation, top: int) -> list[int]:
@@ -147,48 +159,80 @@ class Bounds:
     top: float
 
 
-def _bounds(end: Explanation, spots: list[Spot]) -> Bounds:
-    """Fit rings and labels. What a letter takes of the picture's width depends on that width, so it is found step by step."""
+def _labelled(end: Explanation, spots: list[Spot]) -> tuple[list[tuple[Spot, str]], Bounds]:
+    """Break the ids of neighbours into lines; of many close together each has fewer, and these are longer."""
+    names = [readable(end.neighbour[spot.rows[0]]) for spot in spots]
+    lines = [LABEL_LINES] * len(spots)
+    for _ in range(4):  # labels take room from rings, and the smaller these are the less room there is between labels
+        labels = [
+            wrapped(name, LABEL_ROOM[0 if count > 2 else 1], LABEL, max_lines=count)
+            for name, count in zip(names, lines, strict=True)
+        ]
+        found = _bounds(spots, labels)
+        between = 0.9 * WIDTH / (found.right - found.left) * (2 * np.pi - GAP) / max(1, len(spots))
+        fitting = [int(between * (spot.step + BEYOND) / text_height("", LABEL)) for spot in spots]
+        lines = [min(count, max(1, own)) for count, own in zip(lines, fitting, strict=True)]
+    return list(zip(spots, labels, strict=True)), found
+
+
+def _bounds(spots: list[Spot], labels: list[str]) -> Bounds:
+    """Fit rings and labels. What a label takes of the picture's width depends on that width, so it is found step by step."""
     steps = max([1, *(spot.step for spot in spots)]) + 0.12
     angles = np.array([spot.angle for spot in spots])
-    letters = np.array([len(readable(end.neighbour[spot.rows[0]])) for spot in spots])
+    inches = np.array([widest_line(label, LABEL) for label in labels])
     distance = np.array([spot.step + 0.2 for spot in spots])
     found = Bounds(-steps, steps, -steps, steps)
     for _ in range(8):
-        tips = distance + letters * LETTER / WIDTH * (found.right - found.left)
+        tips = distance + inches / WIDTH * (found.right - found.left)
         x, y = tips * np.cos(angles), tips * np.sin(angles)
         found = Bounds(min([-steps, *x]), max([steps, *x]), min([-steps, *y]), max([steps, *y]))
     return found
 
 
-def _draw_end(axes: Any, end: Explanation, colours: dict[str, str], top: int, widest: float, targets: set[int | str]) -> None:
+def _caption(end: Explanation, top: int) -> str:
+    """Say how much of an end's neighbourhood is drawn."""
+    drawn = min(top, len(end))
+    shown = f"{drawn:,} of {len(end):,} rows shown, {100 * end.attention[:drawn].sum():.0f} % of the attention"
+    lines = (
+        f"{readable(end.target)}: {shown}",
+        f"{len(end):,} of {end.num_candidates:,} candidates, {100 * end.coverage:.0f} % of P",
+    )
+    return "\n".join(wrapped(line, WIDTH - 2 * MARGIN, CAPTION, max_lines=TITLE_LINES) for line in lines)
+
+
+def _draw_end(
+    axes: Any,
+    end: Explanation,
+    colours: dict[str, str],
+    labels: list[tuple[Spot, str]],
+    widest: float,
+    targets: set[int | str],
+) -> None:
     axes.set_aspect("equal")
     axes.axis("off")
-    spots = _placed(end, top, colours)
-    steps = max([1, *(spot.step for spot in spots)])
+    steps = max([1, *(spot.step for spot, _ in labels)])
     for step in range(1, steps + 1):
         axes.add_patch(Circle((0, 0), step, fill=False, edgecolor="#e3e3e3", linewidth=1, zorder=0))
         caption = f"{end.depths[step].name}: {100 * end.depths[step].attention:.0f} %"
         axes.text(0, -step, caption, ha="center", va="center", color="#666666", fontsize=9, zorder=5,
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
-    for spot in spots:
+    for spot, label in labels:
         _draw_spot(axes, end, spot, colours, widest)
-        _label(axes, spot, end.neighbour[spot.rows[0]], targets)
+        _label(axes, spot, label, bold=end.neighbour[spot.rows[0]] in targets)
     own = WIDEST * end.depths[0].attention / widest
     if own > 0:
         axes.add_patch(Circle((0, 0), 0.3, fill=False, edgecolor=SELF, linewidth=own, zorder=3))
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
-    name = textwrap.fill(readable(end.target), 9, break_long_words=False, break_on_hyphens=False)
-    size = np.clip(110 / max(map(len, name.split("\n"))), 6.5, 11)  # whole words, so that long ones are smaller
+    name, size = _in_the_middle(readable(end.target))
     axes.text(0, 0, name, ha="center", va="center", fontsize=size, fontweight="bold", zorder=6, parse_math=False, bbox=box)
-    drawn = min(top, len(end))
-    shown = f"{drawn:,} of {len(end):,} rows shown, {100 * end.attention[:drawn].sum():.0f} % of the attention"
-    axes.set_title(
-        f"{readable(end.target)}: {shown}\n{len(end):,} of {end.num_candidates:,} candidates, {100 * end.coverage:.0f} % of P",
-        fontsize=10,
-        color="#444444",
-        parse_math=False,
-    )
+
+
+def _in_the_middle(name: str) -> tuple[str, float]:
+    """Break the target's name into lines of whole words, smaller where words are long; return it with its size."""
+    least, most = MIDDLE
+    lines = textwrap.fill(name, max(9, round((2 * len(name)) ** 0.5)), break_long_words=False, break_on_hyphens=False)
+    size = min(most, 110 / max(map(len, lines.split("\n"))))
+    return (lines, size) if size >= least else (wrapped(name, MIDDLE_ROOM, least, bold=True, max_lines=MIDDLE_LINES), least)
 
 
 def _draw_spot(axes: Any, end: Explanation, spot: Spot, colours: dict[str, str], widest: float) -> None:
@@ -205,14 +249,14 @@ def _draw_spot(axes: Any, end: Explanation, spot: Spot, colours: dict[str, str],
     axes.scatter(x, y, s=70, facecolor="white" if against else colour, edgecolor=colour, linewidth=1.8, zorder=4)
 
 
-def _label(axes: Any, spot: Spot, name: int | str, targets: set[int | str]) -> None:
+def _label(axes: Any, spot: Spot, label: str, *, bold: bool) -> None:
     """Write a label along the line, beyond its end; the other end of a link in bold."""
     x, y = spot.position
-    turned, out = np.degrees(spot.angle) % 360, (spot.step + 0.11) / spot.step
+    turned, out = np.degrees(spot.angle) % 360, (spot.step + BEYOND) / spot.step
     left = 90 < turned < 270
-    axes.text(x * out, y * out, readable(name), fontsize=8.5, fontweight="bold" if name in targets else "normal", zorder=5,
-              parse_math=False, rotation=turned - 180 if left else turned, rotation_mode="anchor", va="center",
-              ha="right" if left else "left")  # fmt: skip
+    axes.text(x * out, y * out, label, fontsize=LABEL, fontweight="bold" if bold else "normal", zorder=5, parse_math=False,
+              rotation=turned - 180 if left else turned, rotation_mode="anchor", va="center", ha="right" if left else "left",
+              multialignment="right" if left else "left")  # fmt: skip
 
 
 def _handles(explanation: Explanation, colours: dict[str, str]) -> list[Line2D]:

@@ -14,8 +14,6 @@ MOST_WALKS = 3
 NAME, RELATION, SHARE = 9.0, 8.5, 0.55
 """Points of a node's name and of a relation's; inches of the share at the end of a line."""
 NAME_LINES, RELATION_LINES = 6, 3
-WHOLE = 200
-"""Letters of a name that are looked at; no picture has room for more."""
 PAD, GAP, HEAD = 0.07, 0.05, 0.3
 """Inches between a name and its box, between a box and an arrow, and of an arrow without a name."""
 BETWEEN = 0.2
@@ -63,7 +61,7 @@ def draw_walks(axes: Any, rows: list[WalkRow]) -> None:
 
 def _names(path: PathContribution) -> list[list[str]]:
     """Return what is written into the boxes, a list for each walk."""
-    return [[readable(node, WHOLE) for node in walk.nodes] for walk in path.walks[:MOST_WALKS]]
+    return [[readable(node) for node in walk.nodes] for walk in path.walks[:MOST_WALKS]]
 
 
 def _is_end(place: int, names: list[Any]) -> bool:
@@ -82,7 +80,7 @@ def _boxes(walks: list[list[str]]) -> list[float]:
 
 def _arrows(path: PathContribution, *, least: bool = False) -> list[float]:
     """Return the inches between boxes where every relation has one line; or the least, where it has about two."""
-    names = [readable(one, WHOLE) for one in path.relations]
+    names = [readable(one) for one in path.relations]
     widths = [max(longest_word(name, RELATION), widest_line(name, RELATION) * (0.6 if least else 1)) for name in names]
     return [max(HEAD, width) + 4 * GAP for width in widths]
 
@@ -100,7 +98,7 @@ def _rows_of(path: PathContribution, colour: str, room: float) -> list[WalkRow]:
     more = max(0.0, room - sum(boxes) - sum(arrows)) / len(arrows)  # what is left makes arrows longer
     starts = [sum(boxes[:place]) + sum(arrows[:place]) + more * place for place in range(len(boxes))]
     relations = [
-        wrapped(readable(one, WHOLE), width + more - 2 * GAP, RELATION, max_lines=RELATION_LINES)
+        wrapped(readable(one), width + more - 2 * GAP, RELATION, max_lines=RELATION_LINES)
         for one, width in zip(path.relations, arrows, strict=True)
     ]
     middles = [start + width / 2 for start, width in zip(starts, boxes, strict=True)]

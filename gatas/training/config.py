@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ModelWrapValidatorHandle
 
 from gatas.datasets import Dataset
 from gatas.datasets.config import DataConfig, DataSettings, NamedData, data_config
-from gatas.datasets.settings import described, parsed_setting, shown
+from gatas.datasets.settings import described, parsed_setting, read_yaml, shown
 from gatas.errors import ConfigError
 from gatas.tasks.config import ModelConfig, NumberOrAuto, checked, model_defaults, scores_pairs
 from gatas.tasks.recommended import recommended
@@ -248,11 +248,7 @@ def check_config(given: Any) -> None:
 def load_config(path: str | Path) -> Config:
     """Read a config from a YAML file; paths in it are relative to it."""
     path = Path(path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"{path} could not be read as YAML ({reason}).") from None
+    content = read_yaml(path, "a YAML file of settings, as `gatas init` writes")
     if not isinstance(content, dict):
         raise ConfigError(f"{path} {described(content)}; expected sections {', '.join(Config.model_fields)}.")
     try:

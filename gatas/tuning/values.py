@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gatas.datasets.settings import described
+from gatas.datasets.settings import described, read_yaml
 from gatas.errors import ConfigError
 from gatas.training.config import Config
 
@@ -109,10 +109,7 @@ def _label(value: Any) -> Any:
 
 def read_space(path: str | Path) -> dict[str, Any]:
     """Read a YAML file of values to be tried, by section and setting."""
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} could not be read as YAML ({' '.join(str(error).split())}).") from None
+    content = read_yaml(Path(path), "a YAML file of values to try, as `gatas tune CONFIG --show-space` prints")
     if not isinstance(content, dict):
         raise ConfigError(f"{path} {described(content)}; expected sections {' and '.join(SECTIONS)}.")
     return content

@@ -66,6 +66,7 @@ def shown(text):
         ("| | seconds |\n|---|---|\n| ours, 3 seeds | 4 |", ["4 seconds"]),
         ("| | parts of 10 s |\n|---|---|\n| ours | 4 |", ["10 s"]),
         ("0.9 · 0.045 = 1.5 points <!-- reckoned -->", []),
+        ("took 54\nminutes, and\n  3 to\n  4 s; 82.3\n± 0.9 %", ["82.3 ± 0.9 %", "54 minutes", "3 s", "4 s"]),
     ],
 )
 def test_figures_are_numbers_with_a_unit_a_deviation_or_a_point_outside_of_code(text, figures):

@@ -312,7 +312,11 @@ def test_a_recipe_can_stand_beside_a_yaml_file_of_its_data(quick, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "could not be read as YAML"), ("data: {nam: digits}", "mine.yaml: .*nam"), ("7", "holds a int")],
+    [
+        (None, "there is no file .*mine.yaml; expected a YAML file of settings"),
+        ("data: {nam: digits}", "mine.yaml: .*nam"),
+        ("7", "holds a int"),
+    ],
 )
 def test_a_yaml_file_that_cannot_be_used_is_refused(content, said, tmp_path):
     if content is not None:

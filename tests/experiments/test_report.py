@@ -394,6 +394,6 @@ def test_models_side_by_side_leave_the_table_where_they_were_cut_and_are_bold_wh
         "| mlp | – | 10.00 ± 0.00 |",
     ]
     assert lines[6] == "Mean ± standard deviation over 1 to 3 seeds, in percent."
-    assert lines[7].startswith("Bold:") and lines[8].endswith("in the first half of theirs): large: gcn 81.00 ± 1.00.")
+    assert lines[7].startswith("Bold:") and lines[8].endswith("was in the first half): large: gcn 81.00 ± 1.00.")
     columns["large"]["gcn"] = found("l", False, 0.8, 0.81, 0.82)
     assert "| gcn | – | **81.00 ± 1.00** |" in side_by_side(columns, dict.fromkeys(columns, "test.accuracy"))

@@ -48,7 +48,7 @@ def outlines(figure):
     return found
 
 
-@pytest.mark.parametrize("length", [3, 18])
+@pytest.mark.parametrize("length", [3, 18, 90])
 def test_labels_do_not_overlap(length):
     names = [f"{number:02d}" + "m" * (length - 2) for number in range(40)]
     figure = draw_explanation(explained(classifier, named(names), names[4], num_steps=3), top=1000)
@@ -126,4 +126,15 @@ def test_headings_say_what_was_asked_and_answered():
     assert heading(explained(predictor, likes(), (0, "knows", 3))).startswith("0 – knows → 3: ")
     assert heading(explained(predictor, likes(), 4)) == "4"
     assert heading(explained(classifier, camps(), 4))[:4] == "4: “"
-    assert readable("a\tb" + "c" * 40) == "a b" + "c" * 18 + "…"
+    assert readable("a\tb" + "c" * 300) == "a b" + "c" * 196 + "…"
+
+
+def test_long_names_are_whole_on_several_lines():
+    names = [f"GO:00{number} regulation of a-calcium-dependent process, by {number} of both" for number in range(12)]
+    explanation = explained(classifier, named(names), names[2], num_steps=3)
+    figure = draw_explanation(explanation)
+    written = {"".join(text.get_text().split()) for axes in figure.axes for text in axes.texts}
+    assert {"".join(str(name).split()) for name in explanation.neighbour} <= written and len(explanation.neighbour) > 4
+    assert "".join(figure.get_suptitle().split()) == "".join(heading(explanation).split()) and names[2] in heading(explanation)
+    covered = outlines(figure)
+    assert not [(a[1], b[1]) for a, b in combinations(covered, 2) if covered[a].intersects_path(covered[b], filled=True)]

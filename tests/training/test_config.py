@@ -157,8 +157,10 @@ def test_files_are_found_below_a_folder_wherever_they_are_named(tmp_path):
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="No such file"):
+    with pytest.raises(ConfigError, match=r"there is no file .*none\.yaml; expected a YAML file of settings, as `gatas init`"):
         load_config(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match=r"could not be read as YAML \(\[Errno 21\] Is a directory"):
+        load_config(tmp_path)
     (tmp_path / "picture.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=r"picture.yaml could not be read as YAML"):
         load_config(tmp_path / "picture.yaml")

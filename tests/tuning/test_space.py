@@ -106,7 +106,9 @@ def test_spaces_that_say_nothing_of_use_are_refused(content, message):
 
 
 def test_files_that_are_no_yaml_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="could not be read as YAML"):
+    with pytest.raises(
+        ConfigError, match=r"there is no file .*none\.yaml; expected a YAML file of values to try, as .*--show-space"
+    ):
         read_space(tmp_path / "none.yaml")
     (tmp_path / "list.yaml").write_text("[1, 2]")
     with pytest.raises(ConfigError, match="holds a list; expected sections model and training"):

@@ -43,6 +43,18 @@ def test_the_built_pages_fetch_nothing_from_other_sites(site):
         assert not re.search(r"(?:url\(|@import )['\"]?(?:https?:)?//", sheet.read_text()), sheet
 
 
+@pytest.mark.slow
+def test_lists_and_tables_are_shown_as_such(site):
+    text, mark = re.compile(r"<p>(.*?)</p>", re.DOTALL), re.compile(r"^ *(?:- |\d+\. |\| |```)", re.MULTILINE)
+    marked = [
+        (page.name, found[1])
+        for page in site.rglob("*.html")
+        for found in text.finditer(page.read_text())
+        if mark.search(found[1])
+    ]
+    assert not marked
+
+
 @pytest.fixture(scope="module")
 def browser():
     with sync_playwright() as playwright:
