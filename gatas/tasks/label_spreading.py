@@ -1,8 +1,10 @@
 """Labels spread over the graph (Zhou et al. 2004), as far as they reach: what they say of nodes that have none.
 
-N nodes, K classes, A strengths.
+N nodes, K classes, A ways to spread: strengths, of every matrix.
 """
 
+from itertools import product
+from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
@@ -62,29 +64,76 @@ def _spread(dataset: Dataset) -> NDArray[np.float32]:
     labels, num_classes = np.asarray(targets.labels)[train], len(targets.names)
     start = np.zeros((dataset.graph.num_nodes, num_classes), np.float32)
     start[train, labels] = 1.0
-    matrix = normalised_adjacency(dataset.graph)
-    found = np.empty((len(STRENGTHS), *start.shape), np.float32)
-    for place, strength in enumerate(STRENGTHS):
+    ways = list(product(spreading_matrices(dataset.graph), STRENGTHS))
+    found = np.empty((len(ways), *start.shape), np.float32)
+    for place, (matrix, strength) in enumerate(ways):
         _evidence(spread_over(matrix, start, strength), found[place])
     found[:, train] = 0.0
     return found
 
 
+def spreading_matrices(graph: Graph) -> list[sparse.csr_array]:
+    """Return what labels are spread by: S, and where edges have several types two more, which weigh hubs and types otherwise."""
+    adjacency = _adjacency(graph)
+    if len(graph.original_edge_types) == 1:
+        return [_normalised(adjacency)]
+    return [_normalised(adjacency), _shared_out(adjacency), _types_alike(graph)]
+
+
 def normalised_adjacency(graph: Graph) -> sparse.csr_array:
     """Return S = D^-1/2 A D^-1/2 of the graph without types and directions; self-edges do not count."""
-    size = graph.num_nodes
-    source = np.repeat(np.arange(size, dtype=np.int32), np.diff(graph.indptr))
-    other = np.asarray(graph.neighbour)
-    weight = np.ones(len(other), np.float32) if graph.weight is None else np.asarray(graph.weight, np.float32)
-    real = source != other
-    adjacency = sparse.coo_array((weight[real], (source[real], other[real])), shape=(size, size)).tocsr()
+    return _normalised(_adjacency(graph))
+
+
+def _adjacency(graph: Graph) -> sparse.csr_array:
+    """Return A, of the larger weight where two nodes are joined both ways."""
+    source, other, _, weight = _edges(graph)
+    adjacency = sparse.coo_array((weight, (source, other)), shape=(graph.num_nodes, graph.num_nodes)).tocsr()
     if graph.weight is None:
         adjacency.data[:] = 1.0  # edges of several types between two nodes are one
-    adjacency = sparse.csr_array(adjacency.maximum(adjacency.T))
-    degree = np.asarray(adjacency.sum(axis=1), np.float64)
-    root = np.divide(1.0, np.sqrt(degree), out=np.zeros(size), where=degree > 0)
-    adjacency.data *= (np.repeat(root, np.diff(adjacency.indptr)) * root[adjacency.indices]).astype(np.float32)
-    return adjacency
+    return sparse.csr_array(adjacency.maximum(adjacency.T))
+
+
+def _edges(graph: Graph) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[Any], NDArray[np.float32]]:
+    """Return the source, the other end, the type and the weight of all edges but self-edges."""
+    source = np.repeat(np.arange(graph.num_nodes, dtype=np.int32), np.diff(graph.indptr))
+    other, kind = np.asarray(graph.neighbour), np.asarray(graph.edge_type)
+    weight = np.ones(len(other), np.float32) if graph.weight is None else np.asarray(graph.weight, np.float32)
+    real = source != other
+    return source[real], other[real], kind[real], weight[real]
+
+
+def _normalised(adjacency: sparse.csr_array) -> sparse.csr_array:
+    """Return D^-1/2 A D^-1/2."""
+    root = _inverse(np.sqrt(adjacency.sum(axis=1, dtype=np.float64)))
+    return _scaled(adjacency, np.repeat(root, np.diff(adjacency.indptr)) * root[adjacency.indices])
+
+
+def _shared_out(adjacency: sparse.csr_array) -> sparse.csr_array:
+    """Return A D^-1: a node shares what it has among its neighbours, so that a hub says little to each."""
+    return _scaled(adjacency, _inverse(adjacency.sum(axis=0, dtype=np.float64))[adjacency.indices])
+
+
+def _types_alike(graph: Graph) -> sparse.csr_array:
+    """Return the mean over the edge types that a node has, each of the neighbours of that type by their weights.
+
+    So the edges of a type count as much as those of any other, however many they are and whatever its weights are like.
+    """
+    source, other, kind, weight = _edges(graph)
+    _, group = np.unique(source.astype(np.int64) * graph.num_edge_types + kind, return_inverse=True)
+    value = weight * _inverse(np.bincount(group, weight.astype(np.float64)).astype(np.float64))[group]
+    matrix = sparse.coo_array((value, (source, other)), shape=(graph.num_nodes, graph.num_nodes)).tocsr()
+    return _scaled(matrix, np.repeat(_inverse(matrix.sum(axis=1, dtype=np.float64)), np.diff(matrix.indptr)))
+
+
+def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 / values; zeros where they are zero."""
+    return np.divide(1.0, values, out=np.zeros(len(values)), where=values > 0)
+
+
+def _scaled(matrix: sparse.csr_array, factors: NDArray[np.float64]) -> sparse.csr_array:
+    """Return a matrix whose entries are multiplied, in float32."""
+    return sparse.csr_array(((matrix.data * factors).astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def spread_over(

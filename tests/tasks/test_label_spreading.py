@@ -20,6 +20,7 @@ from gatas.tasks.label_spreading import (
     normalised_adjacency,
     spread_labels,
     spread_over,
+    spreading_matrices,
 )
 from gatas.training.config import Config
 from gatas.training.evaluation import evaluate, evaluate_run
@@ -97,6 +98,33 @@ def test_labels_are_spread_as_a_dense_solution_says(strength, weighted):
     np.testing.assert_allclose(found, wanted, atol=2e-5)
 
 
+def test_edges_of_one_type_are_spread_over_in_one_way_and_of_several_in_three():
+    assert len(spreading_matrices(chain().graph)) == 1
+    assert len(spread_labels(chain())) == len(STRENGTHS)
+    assert len(spreading_matrices(tangled(0).graph)) == 3
+    assert len(spread_labels(tangled(0))) == 3 * len(STRENGTHS)
+
+
+def test_a_hub_shares_what_it_has_and_types_of_edges_count_alike():
+    #   0 has edges of type 0 to 1 (weight 1) and 2 (weight 3), and one of type 1 to 3 (weight 10); 4 is apart
+    weight = np.array([1, 3, 10], np.float32)
+    graph = Graph.from_edges(
+        np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([0, 0, 1]), num_nodes=5, weight=weight, undirected=True
+    )
+    _, shared, alike = (matrix.toarray() for matrix in spreading_matrices(graph))
+    np.testing.assert_allclose(shared[1:, 0], [1 / 14, 3 / 14, 10 / 14, 0], rtol=1e-6)  # what the hub gives to each
+    np.testing.assert_allclose(shared[0], [0, 1, 1, 1, 0], rtol=1e-6)
+    np.testing.assert_allclose(alike[0], [0, 1 / 8, 3 / 8, 1 / 2, 0], rtol=1e-6)  # half from either type
+    np.testing.assert_allclose(alike[1:4, 0], 1, rtol=1e-6)
+    assert not alike[4].any() and not shared[:, 4].any()
+
+
+def test_self_edges_spread_nothing():
+    graph = Graph.from_edges(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0, 0, 1]), num_nodes=2)
+    for matrix in spreading_matrices(graph):
+        np.testing.assert_allclose(matrix.toarray(), [[0, 1], [1, 0]], rtol=1e-6)
+
+
 def test_evidence_is_the_log_of_shares_and_nothing_where_no_label_reaches():
     dataset = chain()
     spread = spread_labels(dataset).numpy()
@@ -129,7 +157,7 @@ def test_a_label_never_reaches_its_own_node(seed):
 
     def logits(dataset):
         model = classifier(dataset, seed=seed, **SPREAD).eval()
-        model.spreading_weights.copy_(torch.tensor([0.5, 1.0, 2.0]))
+        model.spreading_weights.copy_(torch.linspace(0.5, 2.0, len(model.spreading_weights)))
         return model(nodes, draw=torch.tensor(-1), mode="all").detach()
 
     before = logits(tangled(seed))
