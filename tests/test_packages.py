@@ -245,7 +245,8 @@ def test_the_showcase_runs_on_tables_that_were_built_elsewhere_and_notes_memory_
         monkeypatch.delitem(sys.modules, name)
     program = tmp_path / "bin/nvidia-smi"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho 700\necho '[N/A]'\necho 900\nexec sleep 60\n")
+    each = 'for process in /proc/[0-9]*; do echo "${process#/proc/}, 900"; done'
+    program.write_text(f"#!/bin/sh\nwhile :; do\necho '7, [N/A]'\n{each}\nsleep 0.1\ndone\n")
     program.chmod(0o755)
     monkeypatch.setattr(steps, "GPU_MEMORY", (str(program),))
     monkeypatch.setattr("sys.argv", ["showcase.py", str(more_tables), "--built", "--results", str(tmp_path / "out/found.json")])

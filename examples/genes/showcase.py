@@ -3,8 +3,7 @@
     python examples/genes/showcase.py FOLDER --results results/showcases/genes.json
 
 Every step is a command that is printed before it runs, and can be run by hand. Seconds and peak memory of each are measured. A
-step whose result is there already is not run again. `--built` takes tables that were built before, also elsewhere; peaks of
-memory on a GPU are of all that is in use there.
+step whose result is there already is not run again. `--built` takes tables that were built before, also elsewhere.
 """
 
 import argparse

@@ -18,7 +18,7 @@ from gatas.experiments.recording import commit, hardware, versions
 from gatas.training.loop import chosen_device
 
 GATAS = (sys.executable, "-m", "gatas")
-GPU_MEMORY = ("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--loop-ms=500")
+GPU_MEMORY = ("nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits", "--loop-ms=500")
 
 
 def made_by() -> dict[str, Any]:
@@ -40,9 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def gpu_memory() -> Iterator[list[int]]:
-    """Measure the most memory in use on each GPU, in bytes, twice a second: it is in the list afterwards, if there is a GPU."""
-    most: list[int] = []
+def gpu_memory() -> Iterator[dict[int, int]]:
+    """Measure the most memory on a GPU that each process has, in bytes by its id, twice a second: it is there afterwards."""
+    most: dict[int, int] = {}
     if which(GPU_MEMORY[0]) is None:
         yield most
         return
@@ -54,8 +54,9 @@ def gpu_memory() -> Iterator[list[int]]:
             watching.terminate()
             watching.wait()
             seen.seek(0)
-            megabytes = [int(line) for line in seen if line.strip().isdigit()]
-            most += [max(megabytes) << 20] if megabytes else []
+            for pid, megabytes in (line.split(", ") for line in seen.read().splitlines() if line.count(", ") == 1):
+                if megabytes.isdigit():  # it may be unknown
+                    most[int(pid)] = max(most.get(int(pid), 0), int(megabytes) << 20)
 
 
 class Steps:
@@ -85,8 +86,8 @@ class Steps:
         if process.returncode:
             raise SystemExit(f"error: {name} failed with exit code {process.returncode}; the same command goes on from here.")
         taken: dict[str, Any] = {"seconds": seconds, "peak_bytes": used.ru_maxrss * 1024, "commit": commit()}
-        if on_gpu:
-            taken["peak_gpu_bytes"] = max(on_gpu)
+        if process.pid in on_gpu:
+            taken["peak_gpu_bytes"] = on_gpu[process.pid]
         self.done[name] = {"command": shown, **taken, "printed": printed}
         self.path.write_text(json.dumps(self.done, indent=1), encoding="utf-8")
         return printed
