@@ -101,8 +101,14 @@ def by_pair(graph: Graph, draw: Callable[[int], Any]) -> Any:
 
 def like(graph: Graph, source: Any, neighbour: Any, kind: Any) -> Graph:
     """Other edges of the same types."""
-    sizes = {"num_nodes": graph.num_nodes, "num_edge_types": graph.num_edge_types}
-    return Graph.from_edges(source, neighbour, kind, **sizes, inverse_of=graph.inverse_of)
+    return Graph.from_edges(
+        source,
+        neighbour,
+        kind,
+        num_nodes=graph.num_nodes,
+        num_edge_types=graph.num_edge_types,
+        inverse_of=graph.inverse_of,
+    )
 
 
 def weak(dataset: Dataset, count: int) -> Dataset:
