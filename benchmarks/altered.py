@@ -88,8 +88,8 @@ def partly(dataset: Dataset, percent: int) -> Dataset:
     graph, generator = dataset.graph, np.random.default_rng(0)
     other = generator.permutation(graph.num_nodes)
     moved = by_pair(graph, generator.random) < percent / 100
-    ends = (np.where(moved, other[end], end) for end in (graph.source, graph.neighbour))
-    return replace(dataset, graph=like(graph, *ends, graph.edge_type))
+    source, neighbour = (np.where(moved, other[end], end) for end in (graph.source, graph.neighbour))
+    return replace(dataset, graph=like(graph, source, neighbour, graph.edge_type))
 
 
 def by_pair(graph: Graph, draw: Callable[[int], Any]) -> Any:
