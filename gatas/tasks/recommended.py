@@ -33,6 +33,11 @@ BY_ITSELF: dict[str, Any] = {"model__skip_connection": True, "model__output_norm
 """A node keeps what it knows by itself, whatever its neighbours are like."""
 AGREE: dict[str, Any] = {"training__consistency": 1.5, "training__consistency_draws": 2, "training__consistency_nodes": 300}
 
+PRIOR_STRENGTH, STRONGEST = 6, 0.05
+"""Where neighbours say nothing, λ is the first by the number of training nodes, and the second at most."""
+LARGER_BATCH, MANY_NODES = 500, 25_000
+"""Nodes of a step there, as long as training nodes are fewer than the second, of which steps have as many by default."""
+
 
 class Choice(NamedTuple):
     """A setting, named `section.key`, its value, and what it is about the data that makes it so."""
@@ -104,6 +109,8 @@ def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> 
         found = found.because("labels spread over the graph, as far as that helps", model__label_spreading=True)
     if not few and measured is not None and measured.features_say_little:
         found = found.because(_told(measured) if dataset.nodes.num_features else "nodes have no features", **EMBEDDED)
+    elif not few and types == 1 and dataset.nodes.num_features and measured is not None and measured.neighbours_say_nothing:
+        found = _held_back(found, len(dataset.splits["train"]), measured)
     if alone and measured is not None:
         found = found.because(_told(measured), **BY_ITSELF)
     elif few and types == 1:
@@ -151,6 +158,15 @@ def _masked(found: Recommended, dataset: Dataset, *, much: bool) -> Recommended:
     less, more = (0.2, 0.5) if filled > DENSE else (0.5, 0.8)
     reason += ", and few labels" if much else ""
     return found.because(reason, model__input_noise=more if much else less)
+
+
+def _held_back(found: Recommended, num_train: int, measured: Accuracies) -> Recommended:
+    """Learn less by heart: weights are to be small, the more so the fewer nodes there are, and steps see more nodes."""
+    l2 = min(float(f"{PRIOR_STRENGTH / num_train:.0e}"), STRONGEST)
+    batch = {"training__batch_size": LARGER_BATCH} if num_train < MANY_NODES else {}
+    percents = [100 * max(measured.by_labels, measured.by_neighbours or 0), 100 * measured.most_frequent]
+    reason = "labels of neighbours give {:.0f} % of the classes, the most frequent class {:.0f} %".format(*percents)
+    return found.because(reason, training__l2=l2, **batch)
 
 
 def _told(measured: Accuracies) -> str:
