@@ -10,6 +10,8 @@ before anything else. What may be changed, with a number:
 - `dense N`: features are projected to N numbers (truncated SVD) and standardised, as embeddings of texts or images are.
 - `nearest N`: each node has edges of a further type to the N nodes whose features are the most similar.
 - `rewired 0`: both ends of every edge are other nodes, at random, so that neighbours say nothing.
+- `partly N`: so it is with N percent of the edges.
+- `weak N`: rewired, four edges a node, five classes (by the rest of the number), and of at most 932 features N a node, each 1.
 - `as it is 0`: nothing.
 
 Every line of the log is one set of settings, over those that follow from the altered data, or one peer. What the log has is not
@@ -79,15 +81,62 @@ def nearest(dataset: Dataset, count: int) -> Dataset:
 
 
 def rewired(dataset: Dataset, _: int) -> Dataset:
-    graph = dataset.graph
-    other = np.random.default_rng(0).permutation(graph.num_nodes)
-    edges = (other[graph.source], other[graph.neighbour], graph.edge_type)
-    linked = Graph.from_edges(*edges, num_nodes=graph.num_nodes, num_edge_types=graph.num_edge_types)
-    return replace(dataset, graph=linked)
+    return partly(dataset, 100)
+
+
+def partly(dataset: Dataset, percent: int) -> Dataset:
+    graph, generator = dataset.graph, np.random.default_rng(0)
+    other = generator.permutation(graph.num_nodes)
+    moved = by_pair(graph, generator.random) < percent / 100
+    source, neighbour = (np.where(moved, other[end], end) for end in (graph.source, graph.neighbour))
+    return replace(dataset, graph=like(graph, source, neighbour, graph.edge_type))
+
+
+def by_pair(graph: Graph, draw: Callable[[int], Any]) -> Any:
+    """What is drawn for every edge, alike for those between the same two nodes."""
+    low, high = np.minimum(graph.source, graph.neighbour), np.maximum(graph.source, graph.neighbour)
+    pairs, which = np.unique(low.astype(np.int64) * graph.num_nodes + high, return_inverse=True)
+    return draw(len(pairs))[which]
+
+
+def like(graph: Graph, source: Any, neighbour: Any, kind: Any) -> Graph:
+    """Other edges of the same types."""
+    return Graph.from_edges(
+        source,
+        neighbour,
+        kind,
+        num_nodes=graph.num_nodes,
+        num_edge_types=graph.num_edge_types,
+        inverse_of=graph.inverse_of,
+    )
+
+
+def weak(dataset: Dataset, count: int) -> Dataset:
+    graph, generator = rewired(dataset, 0).graph, np.random.default_rng(1)
+    order = by_pair(graph, generator.permutation)
+    kept = order < np.sort(order)[min(8 * graph.num_nodes, len(order)) - 1] + 1
+    features = sparse.coo_array(sparse_features(dataset)).tocsc()
+    columns = np.sort(generator.permutation(features.shape[1])[:932])
+    filled = features[:, columns].tocoo()
+    place = generator.permutation(len(filled.row))  # of a node's filled features, the first `count` in this order
+    rows, cols = filled.row[place], filled.col[place]
+    by_node = np.argsort(rows, kind="stable")
+    rows, cols = rows[by_node], cols[by_node]
+    first = np.arange(len(rows)) - np.searchsorted(rows, rows) < count
+    values = np.zeros((graph.num_nodes, len(columns)), np.float32)
+    values[rows[first], cols[first]] = 1
+    targets, labels = dataset.node_targets, np.asarray(dataset.node_targets.labels)
+    return replace(
+        dataset,
+        graph=like(graph, graph.source[kept], graph.neighbour[kept], graph.edge_type[kept]),
+        nodes=replace(dataset.nodes, features=values),
+        targets=replace(targets, labels=np.where(labels < 0, labels, labels % 5), class_names=targets.names[:5]),
+    )
 
 
 CHANGES: dict[str, Callable[[Dataset, int], Dataset]] = {
-    "few": few, "dense": dense, "nearest": nearest, "rewired": rewired, "as it is": lambda dataset, _: dataset,
+    "few": few, "dense": dense, "nearest": nearest, "rewired": rewired, "partly": partly, "weak": weak,
+    "as it is": lambda dataset, _: dataset,
 }  # fmt: skip
 
 

@@ -22,6 +22,10 @@ LITTLE = 0.25
 """Features say little that do not get this share of what neighbours' labels get, above the most frequent class."""
 FAR_LESS = 0.7
 """Neighbours' labels say little that find fewer classes than this share of what features find."""
+NOTHING = 0.03
+"""Neighbours' labels say nothing that find so few more classes than the most frequent one is of."""
+REACHED = 0.25
+"""Of neighbours' labels nothing is known where no more validation nodes than this share have a labelled neighbour."""
 
 _measured: WeakKeyDictionary[Dataset, "Accuracies"] = WeakKeyDictionary()
 
@@ -32,6 +36,7 @@ class Accuracies(NamedTuple):
     most_frequent: float
     by_features: float  # by a linear classifier
     by_labels: float  # by labels of training nodes, spread over the graph
+    by_neighbours: float | None = None  # by a linear classifier on shares of classes among neighbours; none if few have labels
 
     @property
     def features_say_little(self) -> bool:
@@ -46,6 +51,16 @@ class Accuracies(NamedTuple):
         The most frequent class is no measure here: of few labels, often as many of each class, it is any of them.
         """
         return self.by_labels < FAR_LESS * self.by_features
+
+    @property
+    def neighbours_say_nothing(self) -> bool:
+        """Whether neighbours' labels find hardly more classes than the most frequent one does.
+
+        Neighbours that are never of a node's own class say much, too: a classifier on their labels finds that.
+        """
+        if self.by_neighbours is None:
+            return False
+        return max(self.by_labels, self.by_neighbours) < self.most_frequent + NOTHING
 
 
 def measure_features(dataset: Dataset) -> Accuracies | None:
@@ -74,25 +89,37 @@ def _accuracies(dataset: Dataset) -> Accuracies:
     tried, answers = valid[:MOST_NODES], labels[valid[:MOST_NODES]]
     known = np.zeros((dataset.graph.num_nodes, num_classes), np.float32)
     known[train, labels[train]] = 1
-    spread = spread_over(normalised_adjacency(dataset.graph), known, STRENGTH, ITERATIONS)[tried]
+    adjacency = normalised_adjacency(dataset.graph)
+    spread = spread_over(adjacency, known, STRENGTH, ITERATIONS)[tried]
     most_frequent = float((answers == counts.argmax()).mean())
-    by_features = most_frequent
+    by_features, fitted = most_frequent, train[:MOST_NODES]
     if dataset.nodes.num_features:
-        guesses = _classified(dataset, train[:MOST_NODES], tried, labels, num_classes)
-        by_features = float((answers == guesses).mean())
-    return Accuracies(most_frequent, by_features, float((answers == (spread + 1e-9 * counts).argmax(1)).mean()))
+        columns = _columns(dataset, np.concatenate([fitted, tried]))
+        by_features = float((answers == _classified(columns, labels[fitted], num_classes)).mean())
+    shares = _shares(adjacency, known, np.concatenate([fitted, tried]))
+    by_neighbours = None
+    if shares[len(fitted) :].any(1).mean() > REACHED:
+        by_neighbours = float((answers == _classified(shares, labels[fitted], num_classes)).mean())
+    by_labels = float((answers == (spread + 1e-9 * counts).argmax(1)).mean())
+    return Accuracies(most_frequent, by_features, by_labels, by_neighbours)
 
 
-def _classified(dataset: Dataset, train: Ints, tried: Ints, labels: Ints, num_classes: int) -> Ints:
-    """Return the classes that ridge regression to training labels gives to nodes."""
-    columns = _columns(dataset, np.concatenate([train, tried]))
-    own, others = columns[: len(train)], columns[len(train) :]
+def _classified(columns: NDArray[np.float64], labels: Ints, num_classes: int) -> Ints:
+    """Return the classes that ridge regression to the labels of the first nodes gives to the others."""
+    own, others = columns[: len(labels)], columns[len(labels) :]
     centre, scale = own.mean(0), own.std(0) + 1e-6
     own, others = (own - centre) / scale, (others - centre) / scale
-    wanted = np.eye(num_classes)[labels[train]]
+    wanted = np.eye(num_classes)[labels]
     products = own.T @ own + RIDGE * len(own) * np.eye(own.shape[1])
     weights = np.linalg.solve(products, own.T @ (wanted - wanted.mean(0)))
     found: Ints = (others @ weights + wanted.mean(0)).argmax(1)
+    return found
+
+
+def _shares(adjacency: sparse.csr_array, known: NDArray[np.float32], nodes: Ints) -> NDArray[np.float64]:
+    """Return the shares of classes among the labelled neighbours of nodes; a node's own label is not among them."""
+    found: NDArray[np.float64] = np.asarray(adjacency[nodes] @ known, np.float64)
+    found /= np.maximum(found.sum(1, keepdims=True), 1e-12)
     return found
 
 

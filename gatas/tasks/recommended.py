@@ -33,6 +33,14 @@ BY_ITSELF: dict[str, Any] = {"model__skip_connection": True, "model__output_norm
 """A node keeps what it knows by itself, whatever its neighbours are like."""
 AGREE: dict[str, Any] = {"training__consistency": 1.5, "training__consistency_draws": 2, "training__consistency_nodes": 300}
 
+PRIOR_STRENGTH, STRONGEST = 6, 0.05
+"""Where neighbours say nothing, λ is the first by the number of training nodes, and the second at most."""
+SURE = 1000
+"""Of so many training nodes it is certain enough that neighbours say nothing to look at few of them."""
+NEAR: dict[str, Any] = {"model__num_steps": 1, "model__path_mean_size": 0}
+LARGER_BATCH, MANY_NODES = 500, 25_000
+"""Nodes of a step there, as long as training nodes are fewer than the second, of which steps have as many by default."""
+
 
 class Choice(NamedTuple):
     """A setting, named `section.key`, its value, and what it is about the data that makes it so."""
@@ -109,7 +117,10 @@ def recommended(dataset: Dataset, num_steps: int | Literal["auto"] = "auto") -> 
     elif few and types == 1:
         reason = "draws of a neighbourhood should agree where labels are few"
         return found.because(reason, **AGREE) if _has_one_class_each(dataset) else found
-    return _by_paths(found, dataset, few, num_steps)
+    found = _by_paths(found, dataset, few, num_steps)
+    if few or types > 1 or not dataset.nodes.num_features or measured is None or not measured.neighbours_say_nothing:
+        return found
+    return _alone(found, dataset, measured)
 
 
 def labelled_share(dataset: Dataset) -> float:
@@ -151,6 +162,18 @@ def _masked(found: Recommended, dataset: Dataset, *, much: bool) -> Recommended:
     less, more = (0.2, 0.5) if filled > DENSE else (0.5, 0.8)
     reason += ", and few labels" if much else ""
     return found.because(reason, model__input_noise=more if much else less)
+
+
+def _alone(found: Recommended, dataset: Dataset, measured: Accuracies) -> Recommended:
+    """Learn less by heart where neighbours say nothing: small weights, and of many nodes only the nearest neighbours."""
+    num_train = len(dataset.splits["train"])
+    chosen: dict[str, Any] = {"training__l2": min(float(f"{PRIOR_STRENGTH / num_train:.0e}"), STRONGEST)}
+    if num_train >= SURE:
+        chosen |= NEAR
+        chosen |= {"training__batch_size": LARGER_BATCH} if num_train < MANY_NODES else {}
+    percents = [100 * max(measured.by_labels, measured.by_neighbours or 0), 100 * measured.most_frequent]
+    reason = "labels of neighbours give {:.0f} % of the classes, the most frequent class {:.0f} %".format(*percents)
+    return found.because(reason, **chosen)
 
 
 def _told(measured: Accuracies) -> str:

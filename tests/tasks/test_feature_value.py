@@ -85,6 +85,66 @@ def test_neighbours_say_little_only_beside_features_that_say_far_more(found, lit
     assert found.neighbours_say_little is little
 
 
+@pytest.mark.parametrize(
+    ("found", "nothing"),
+    [
+        (Accuracies(0.25, 0.26, 0.24, 0.25), True),
+        (Accuracies(0.25, 0.85, 0.21, 0.25), True),
+        (Accuracies(0.11, 0.57, 0.31, 0.30), False),  # half of the edges of an image network rewired
+        (Accuracies(0.49, 0.76, 0.31, 0.60), False),  # pages of a university: those they link to are of other kinds
+    ],
+)
+def test_neighbours_say_nothing_if_neither_labels_nor_their_shares_beat_the_most_frequent_class(found, nothing):
+    assert found.neighbours_say_nothing is nothing
+
+
+def test_neighbours_that_are_always_of_another_class_are_found_by_their_shares_alone():
+    say = friends(say=6.0)
+    labels = np.asarray(say.targets.labels)
+    graph = Graph.from_edges(np.arange(300), (np.arange(300) + 1) % 300, num_nodes=300)  # 0, 1, 2, 0, ...: never the own
+    found = measured(Dataset.for_nodes(graph, labels, dict(say.splits), features=say.features, name="chain"))
+    assert (
+        found.by_neighbours is not None
+        and found.by_neighbours > found.most_frequent + 0.1 > found.by_labels
+        and not found.neighbours_say_nothing
+    )
+
+
+def test_neighbours_without_labels_are_no_measure_of_what_neighbours_say():
+    alone = friends(say=6.0, agree=False)
+    graph = Graph.from_edges([0], [1], num_nodes=300, undirected=True)
+    found = measured(Dataset.for_nodes(graph, alone.targets.labels, dict(alone.splits), features=alone.features, name="alone"))
+    assert found.by_neighbours is None and not found.neighbours_say_nothing
+
+
+def test_nodes_are_not_told_their_own_labels_by_their_neighbours():
+    found = measured(friends(say=0.0, agree=False, features=0))
+    assert found.by_neighbours is not None and found.by_neighbours < 0.5
+
+
+def split(dataset: Dataset, train: int) -> Dataset:
+    order = np.random.default_rng(1).permutation(dataset.graph.num_nodes)
+    return dataset.with_splits({"train": order[:train], "valid": order[train:]})
+
+
+@pytest.mark.parametrize(("num_nodes", "train", "l2"), [(2000, 1000, 0.006), (4000, 3000, 0.002), (500, 110, 0.05)])
+def test_weights_are_kept_the_smaller_the_fewer_nodes_there_are_where_neighbours_say_nothing(num_nodes, train, l2):
+    dataset = split(friends(say=6.0, agree=False, num_nodes=num_nodes), train)
+    found = {choice.setting: choice for choice in recommended(dataset).choices}
+    assert found["training.l2"].value == l2
+    near = {name: found[name].value if name in found else None for name in ("training.batch_size", "model.num_steps")}
+    assert set(near.values()) == ({500, 1} if train >= 1000 else {None})
+    assert found["model.path_mean_size"].value == (0 if train >= 1000 else 64)
+    assert "the most frequent class" in found["training.l2"].reason
+    assert "training.l2" not in recommended(split(friends(say=6.0, num_nodes=num_nodes), train)).settings
+
+
+@pytest.mark.parametrize("features", [0, 4])
+def test_nothing_of_that_kind_is_chosen_where_there_are_no_features_or_few_labels(features):
+    dataset = split(friends(say=6.0, agree=False, num_nodes=2000, features=features), 1000 if not features else 100)
+    assert recommended(dataset).settings.get("training.batch_size") in (None, 1000)
+
+
 def test_few_labels_among_neighbours_that_disagree_let_a_node_keep_what_it_knows():
     found = recommended(friends(say=6.0, agree=False, train=40, features=20))
     chosen = {choice.setting: choice for choice in found.choices}
