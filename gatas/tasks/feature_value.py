@@ -90,7 +90,7 @@ def _accuracies(dataset: Dataset) -> Accuracies:
     known = np.zeros((dataset.graph.num_nodes, num_classes), np.float32)
     known[train, labels[train]] = 1
     adjacency = normalised_adjacency(dataset.graph)
-    spread = spread_over(adjacency, known, STRENGTH, ITERATIONS)[tried]
+    spread = spread_over(adjacency, known, [STRENGTH], ITERATIONS)[0, tried]
     most_frequent = float((answers == counts.argmax()).mean())
     by_features, fitted = most_frequent, train[:MOST_NODES]
     if dataset.nodes.num_features:

@@ -3,7 +3,7 @@
 N nodes, K classes, A ways to spread: strengths, of every matrix.
 """
 
-from itertools import product
+from collections.abc import Sequence
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -64,16 +64,18 @@ def _spread(dataset: Dataset) -> NDArray[np.float32]:
     labels, num_classes = np.asarray(targets.labels)[train], len(targets.names)
     start = np.zeros((dataset.graph.num_nodes, num_classes), np.float32)
     start[train, labels] = 1.0
-    ways = list(product(spreading_matrices(dataset.graph), STRENGTHS))
-    found = np.empty((len(ways), *start.shape), np.float32)
-    for place, (matrix, strength) in enumerate(ways):
-        _evidence(spread_over(matrix, start, strength), found[place])
+    matrices = spreading_matrices(dataset.graph)
+    found = np.empty((len(matrices) * len(STRENGTHS), *start.shape), np.float32)
+    for place, matrix in enumerate(matrices):
+        own = slice(place * len(STRENGTHS), (place + 1) * len(STRENGTHS))
+        for scores in spread_over(matrix, start, STRENGTHS, out=found[own]):
+            _make_evidence(scores)
     found[:, train] = 0.0
     return found
 
 
 def spreading_matrices(graph: Graph) -> list[sparse.csr_array]:
-    """Return what labels are spread by: S, and where edges have several types two more, which weigh hubs and types otherwise."""
+    """Return what labels are spread by: S, and for edges of several types two more, which weigh hubs and types otherwise."""
     adjacency = _adjacency(graph)
     if len(graph.original_edge_types) == 1:
         return [_normalised(adjacency)]
@@ -137,25 +139,36 @@ def _scaled(matrix: sparse.csr_array, factors: NDArray[np.float64]) -> sparse.cs
 
 
 def spread_over(
-    matrix: sparse.csr_array, start: NDArray[np.float32], strength: float, iterations: int = ITERATIONS
+    matrix: sparse.csr_array,
+    start: NDArray[np.float32],
+    strengths: Sequence[float],
+    iterations: int = ITERATIONS,
+    out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """Return F after so many iterations of F = α S F + (1 - α) Y, from Y on."""
-    kept, found = (1 - strength) * start, start
-    for _ in range(iterations):
-        found = matrix @ found
-        found *= strength
-        found += kept
+    """Return (A, N, K): F after so many iterations of F = α S F + (1 - α) Y, from Y on, for each α.
+
+    That is αⁿ Sⁿ Y + (1 - α) Σ αᵏ Sᵏ Y over k < n, whose products are the same for every α.
+    """
+    found = np.empty((len(strengths), *start.shape), np.float32) if out is None else out
+    found[:] = 0.0
+    power, scaled = start, np.empty_like(start)
+    for count in range(iterations + 1):
+        for strength, sums in zip(strengths, found, strict=True):
+            share = strength**count * (1.0 if count == iterations else 1 - strength)
+            sums += np.multiply(power, np.float32(share), out=scaled)
+        if count < iterations:
+            power = matrix @ power
     return found
 
 
-def _evidence(scores: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-    """Write the ln of smoothed shares less their mean over classes; zeros where scores are."""
+def _make_evidence(scores: NDArray[np.float32]) -> None:
+    """Replace scores by the ln of their smoothed shares less its mean over classes; where all are zero, by zeros."""
     total = scores.sum(1, keepdims=True)
     reached = total[:, 0] > np.finfo(np.float32).tiny
     shares = scores[reached] / total[reached]
     logarithms = np.log((1 - SMOOTHING) * shares + SMOOTHING / scores.shape[1])
-    out[:] = 0.0
-    out[reached] = logarithms - logarithms.mean(1, keepdims=True)
+    scores[:] = 0.0
+    scores[reached] = logarithms - logarithms.mean(1, keepdims=True)
 
 
 def weighted_evidence(weights: Tensor, spread: Tensor) -> Tensor:

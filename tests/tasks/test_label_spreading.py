@@ -92,10 +92,21 @@ def test_labels_are_spread_as_a_dense_solution_says(strength, weighted):
         source[keep], target[keep], kind[keep], num_nodes=12, weight=weight[keep] if weighted else None
     )  # fmt: skip
     start = np.eye(12, 3, dtype=np.float32)
-    found = spread_over(normalised_adjacency(graph), start, strength, iterations=3000)
+    (found,) = spread_over(normalised_adjacency(graph), start, [strength], iterations=3000)
     wanted = np.linalg.solve(np.eye(12) - strength * dense(graph), (1 - strength) * start)
     np.testing.assert_allclose(normalised_adjacency(graph).toarray(), dense(graph), atol=1e-6)
     np.testing.assert_allclose(found, wanted, atol=2e-5)
+
+
+def test_strengths_that_share_their_products_give_what_each_gives_by_iterations():
+    generator = np.random.default_rng(0)
+    matrix = normalised_adjacency(Graph.from_edges(generator.integers(0, 9, 20), generator.integers(0, 9, 20), num_nodes=9))
+    start = generator.random((9, 2)).astype(np.float32)
+    for strength, found in zip(STRENGTHS, spread_over(matrix, start, STRENGTHS, iterations=7), strict=True):
+        wanted = start
+        for _ in range(7):
+            wanted = strength * (matrix @ wanted) + (1 - strength) * start
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_edges_of_one_type_are_spread_over_in_one_way_and_of_several_in_three():
@@ -133,7 +144,7 @@ def test_evidence_is_the_log_of_shares_and_nothing_where_no_label_reaches():
     assert (spread[:, 1, 0] > 0.05).all() and (spread[:, 3, 1] > 0.05).all() and abs(spread[:, 2]).max() < 1e-6
     start = np.zeros((7, 2), np.float32)
     start[0, 0] = start[4, 1] = 1
-    share = spread_over(normalised_adjacency(dataset.graph), start, STRENGTHS[1])[1]
+    share = spread_over(normalised_adjacency(dataset.graph), start, [STRENGTHS[1]])[0, 1]
     logarithm = np.log((1 - SMOOTHING) * share / share.sum() + SMOOTHING / 2)
     np.testing.assert_allclose(spread[1, 1], logarithm - logarithm.mean(), rtol=1e-5)
 
