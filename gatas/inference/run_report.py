@@ -144,7 +144,10 @@ def _measured(metrics: dict[str, Any]) -> list[str]:
         if len(own) > 1:
             numbers = ((name, value) for values in own.values() for name, value in values.items())
             columns = list(dict.fromkeys(name for name, value in numbers if isinstance(value, int | float)))
-            rows = [[name, *(_number(values.get(column)) for column in columns)] for name, values in own.items()]
+            frequent = sorted(
+                own.items(), key=lambda one: -one[1].get("positives", one[1].get("support", 0) if part == "by_class" else 0)
+            )
+            rows = [[name, *(_number(values.get(column)) for column in columns)] for name, values in frequent]
             found += [
                 f"<h2>By {what}, {split} data</h2>",
                 _table([what, *(NAMES.get(name, name.replace("_", " ")) for name in columns)], rows[:MOST_ROWS]),

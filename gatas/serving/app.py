@@ -257,7 +257,7 @@ def _describe_model(service: ModelService) -> responses.ModelResponse:
         columns=columns_of(predictor.dataset),
         embedding_size=predictor.embedding_size,
         neighbours=model.neighbours,
-        first_ids=model.ids.ids[:10].to_pylist(),
+        first_ids=model.first_ids(),
         results=model.results,
         limits=responses.RequestLimits(
             **{name: getattr(service.settings, name) for name in responses.RequestLimits.model_fields}

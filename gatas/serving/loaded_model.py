@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gatas.datasets import SPLITS, Pairs
 from gatas.errors import GatasError
 from gatas.graph import Graph
 from gatas.graph.inputs import Ints
@@ -22,6 +23,8 @@ from gatas.serving.errors import unprocessable
 from gatas.serving.run_results import RunResults, read_results
 
 NeighbourMethod = Literal["exact", "hnsw", "off"]
+FIRST = 10
+"""Nodes that the explorer's home page begins with."""
 MAPPED = 2000
 """Nodes that the map shows: t-SNE takes some ten seconds for them on one core."""
 
@@ -48,6 +51,16 @@ class LoadedModel:
         self.nearest = None if self.neighbours == "off" else NearestNodes(graph, rows, self.neighbours)
         self.map = BackgroundMap(self.fingerprint, self._map_maker(rows))
         predictor.prepare_links()
+
+    def first_ids(self) -> list[int | str]:
+        """Return ids of a few nodes to begin with: of those that are predicted, held-out ones first; of links, their ends."""
+        found, splits = dict[int, None](), self.predictor.dataset.splits
+        for name in reversed(SPLITS):
+            part = splits.get(name, ())
+            nodes = part.source if isinstance(part, Pairs) else part
+            found |= dict.fromkeys(np.asarray(nodes[: 10 * FIRST]).tolist())  # a node may have many links
+        found |= dict.fromkeys(range(min(FIRST, len(self.ids.ids))))
+        return list(self.ids.ids.take(pa.array(list(found)[:FIRST], pa.int64())).to_pylist())
 
     def _map_maker(self, rows: NDArray[np.float32]) -> Callable[[], EmbeddingMap]:
         """Return what makes the map: of rows that are kept now, as another thread must not ask the model for them."""

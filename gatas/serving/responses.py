@@ -256,7 +256,9 @@ class ModelResponse(BaseModel):
     columns: list[str] = Field(description="Columns that `values` of new nodes may have; empty for a model without tables")
     embedding_size: int
     neighbours: str = Field(description="How nearest nodes are found: `exact`, `hnsw` or `off`")
-    first_ids: list[Id] = Field(description="Ids of the first few nodes")
+    first_ids: list[Id] = Field(
+        description="Ids of a few nodes to begin with: of those that are predicted, held-out ones first"
+    )
     results: RunResults | None = Field(description="What the run measured; null for a model that comes from no folder")
     limits: RequestLimits
 

@@ -47,6 +47,20 @@ def test_a_report_of_classes_has_every_part(tmp_path):
     assert not re.findall(r"(?:src|href)=.(?!data:)", page) and "http" not in page.replace("data:image", "")
 
 
+def test_classes_of_a_report_begin_with_the_most_frequent(tmp_path):
+    dataset = camps()
+    page_of(classifier(dataset), dataset, tmp_path)
+    path = tmp_path / "metrics.json"
+    metrics = json.loads(path.read_text())
+    by_class = metrics["test"]["by_class"]
+    metrics["test"]["by_class"] = {"rare": {**by_class["even"], "support": 1}, **by_class}
+    path.write_text(json.dumps(metrics))
+    table = (
+        write_report(tmp_path, device="cpu").read_text().partition("<h2>By class, test data</h2>")[2].partition("</table>")[0]
+    )
+    assert re.findall(r"<tr><td>(\w+)</td>", table) == ["even", "odd", "rare"]
+
+
 def test_reports_of_links_have_ranks_and_what_links_rest_on(tmp_path):
     dataset = likes()
     page = page_of(predictor(dataset), dataset, tmp_path / "pair", evaluation_mode="all")
