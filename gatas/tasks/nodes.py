@@ -54,6 +54,13 @@ class NodeClassifier(Model):
         self.register_buffer("spreading_weights", weights)
         super().reset(seed)
 
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Take weights; those of a run from before there were further ways to spread labels count these for nothing."""
+        known = state_dict.get("spreading_weights")
+        if known is not None and self.spread is not None and len(known) < len(self.spread):
+            state_dict = {**state_dict, "spreading_weights": F.pad(known, (0, len(self.spread) - len(known)))}
+        return super().load_state_dict(state_dict, strict, assign)
+
     def _make_head(self) -> nn.Module:
         return NodeHead(self.encoder.output_size, len(self.names), self.config.hidden_sizes)
 

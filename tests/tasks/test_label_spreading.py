@@ -130,6 +130,15 @@ def test_a_hub_shares_what_it_has_and_types_of_edges_count_alike():
     assert not alike[4].any() and not shared[:, 4].any()
 
 
+def test_weights_of_a_run_that_spread_labels_in_one_way_give_what_they_gave():
+    asked: dict[str, Any] = {"draw": torch.tensor(-1), "mode": "all"}
+    model, nodes = classifier(tangled(0), seed=0, **SPREAD).eval(), torch.arange(12)
+    before = torch.tensor([0.5, 1.0, 2.0])
+    wanted = model(nodes, **asked) + (before.view(3, 1, 1) * model.spread[:3, nodes]).sum(0)
+    model.load_state_dict({**model.state_dict(), "spreading_weights": before})
+    torch.testing.assert_close(model(nodes, **asked), wanted)
+
+
 def test_self_edges_spread_nothing():
     graph = Graph.from_edges(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0, 0, 1]), num_nodes=2)
     for matrix in spreading_matrices(graph):
