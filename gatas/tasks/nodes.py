@@ -46,7 +46,7 @@ class NodeClassifier(Model):
     temperature: float = 1.0
     """What logits are divided by before they become probabilities; fitted to validation data after training."""
     spreading_weights: Tensor | None
-    """(A,) what labels that were spread count in evaluations and answers; fitted to validation data after each epoch."""
+    """(A,) what labels that were spread count in answers; fitted to validation data when training has ended."""
 
     def reset(self, seed: int) -> None:
         self.temperature = 1.0

@@ -175,6 +175,17 @@ class Learner:
         return self.task.mean_logits(self._drawn_logits(split))
 
     @torch.no_grad()
+    def predict_encoded(self) -> Tensor:
+        """Return the logits of validation data that training is judged by: without what labels spread over the graph add.
+
+        Fitted to few validation nodes, spread labels would make an encoder look good that has learned nothing yet.
+        """
+        weights = self.counters.get("spreading_weights")
+        if weights is not None:
+            weights.zero_()
+        return self.predict("valid")
+
+    @torch.no_grad()
     def predict_valid(self) -> Tensor:
         """Return the logits of validation data, to which it is first fitted what labels spread over the graph count."""
         weights = self.counters.get("spreading_weights")

@@ -271,7 +271,7 @@ class Session:
     def validate(self, epoch: int) -> Entry:
         if not self.validates:
             return {}
-        logits = self.program.predict_valid()
+        logits = self.program.predict_encoded()
         self.check_logits(logits)
         ranked = {"ranks": self.program.ranks["valid"]} if self.program.ranks.get("valid") else {}
         measured = self.task.monitor(logits, "valid", **ranked)

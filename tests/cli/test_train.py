@@ -144,7 +144,7 @@ def test_config_list_names_every_recipe(gatas):
     ("arguments", "message"),
     [
         (["train", "digit"], "there is no recipe 'digit'. Did you mean digits"),
-        (["train", "nowhere.yaml"], "nowhere.yaml could not be read"),
+        (["train", "nowhere.yaml"], "there is no file nowhere.yaml"),
         (["train", "digits", "--set", "training.epoch=3"], "Did you mean 'epochs'"),
         (["train", "digits", "--set", "training.epochs=no"], "training.epochs is false"),
         (["train", "digits", "--set", "epochs=3"], "names no setting"),

@@ -259,12 +259,23 @@ def test_a_run_that_is_saved_answers_as_it_was_measured(tmp_path, settings):
     assert run.predictor.fingerprint == gatas.load(tmp_path, device="cpu").fingerprint
 
 
-def test_metrics_of_the_best_epoch_are_those_at_the_end():
+def test_a_training_is_judged_by_the_encoder_alone_and_measured_with_spread_labels():
     dataset = paths_of_friends()
     run = gatas.fit(classifier(dataset, seed=0, **SPREAD), dataset, seed=0, device="cpu", epochs=6)
-    best = run.history[run.metrics["best_epoch"]]
-    assert run.metrics["valid"]["loss"] == pytest.approx(best["valid_loss"], rel=1e-5)
-    assert run.metrics["valid"]["accuracy"] == pytest.approx(best["valid_accuracy"])
+    best, model = run.history[run.metrics["best_epoch"]], run.predictor.model
+    assert run.metrics["valid"]["loss"] < 0.5 < best["valid_loss"] and weights_of(run).any()
+    assert evaluate(model, dataset, "valid", device="cpu")["loss"] == pytest.approx(run.metrics["valid"]["loss"], rel=1e-5)
+    model.spreading_weights.zero_()
+    assert evaluate(model, dataset, "valid", device="cpu")["loss"] == pytest.approx(best["valid_loss"], rel=1e-5)
+
+
+def test_the_same_epoch_is_the_best_with_spread_labels_and_without():
+    dataset = camps()
+    with_it, without = (
+        gatas.fit(classifier(dataset, seed=0, **more), dataset, seed=0, device="cpu", epochs=6) for more in (SPREAD, {})
+    )
+    assert [entry["valid_loss"] for entry in with_it.history] == [entry["valid_loss"] for entry in without.history]
+    assert with_it.metrics["best_epoch"] == without.metrics["best_epoch"]
 
 
 def test_seeds_side_by_side_share_what_is_spread_and_fit_their_own_weights():

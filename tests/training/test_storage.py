@@ -75,7 +75,7 @@ def test_one_of_many_whose_keys_are_too_large_counts_as_gone_astray(narrow, monk
 
 def spoil(monkeypatch, model=slice(None)):
     """Make the first logits of validation data NaN."""
-    predict, first = Learner.predict_valid, iter([True])
+    predict, first = Learner.predict_encoded, iter([True])
 
     def spoilt(self):
         logits = predict(self)
@@ -83,4 +83,4 @@ def spoil(monkeypatch, model=slice(None)):
             logits[model] = float("nan")
         return logits
 
-    monkeypatch.setattr(Learner, "predict_valid", spoilt)
+    monkeypatch.setattr(Learner, "predict_encoded", spoilt)
