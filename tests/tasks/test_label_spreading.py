@@ -265,7 +265,7 @@ def test_a_training_is_judged_by_the_encoder_alone_and_measured_with_spread_labe
     best, model = run.history[run.metrics["best_epoch"]], run.predictor.model
     assert run.metrics["valid"]["loss"] < 0.5 < best["valid_loss"] and weights_of(run).any()
     assert evaluate(model, dataset, "valid", device="cpu")["loss"] == pytest.approx(run.metrics["valid"]["loss"], rel=1e-5)
-    model.spreading_weights.zero_()
+    weights_of(run).zero_()
     assert evaluate(model, dataset, "valid", device="cpu")["loss"] == pytest.approx(best["valid_loss"], rel=1e-5)
 
 
