@@ -40,7 +40,7 @@ NAMES = {
     "r2": "R²",
 }
 PICTURES = {
-    "curve.png": "Loss and validation metric, epoch by epoch",
+    "curve.png": "Loss and validation metric, epoch by epoch; of the encoder alone where labels are spread",
     "depth.png": "The learned depth q: how much the model looks at each distance",
     "confusion.png": "Truth by row, answers by column",
     "predictions.png": "Truth and answers",
